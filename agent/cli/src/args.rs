@@ -1,6 +1,7 @@
 //! The command line.
 
 pub(crate) mod addons;
+pub(crate) mod conditions;
 pub(crate) mod diagnose;
 mod examples;
 pub(crate) mod fleet;
@@ -8,6 +9,7 @@ pub(crate) mod generate;
 pub(crate) mod help;
 pub(crate) mod iam;
 pub(crate) mod install;
+mod listen;
 pub(crate) mod nodeup;
 pub(crate) mod preview;
 pub(crate) mod repair;
@@ -19,6 +21,7 @@ mod timeline;
 pub(crate) mod user_data;
 mod volumes;
 
+pub(crate) use listen::Listen;
 pub(crate) use standing::{EndpointArguments, StatusArguments, WaitArguments};
 pub(crate) use timeline::{TimelineArguments, TimelineFormat};
 pub(crate) use volumes::{
@@ -26,11 +29,12 @@ pub(crate) use volumes::{
     VolumesArguments,
 };
 
+use self::conditions::StartupTaintArguments;
+use self::listen::listen;
 use self::signals::SignalArguments;
 use crate::simulated_parts::Part;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -83,6 +87,9 @@ pub(crate) enum Command {
     /// List, plan and apply the add-ons in the cluster's channels
     #[command(after_help = addons::EXAMPLES)]
     Addons(addons::AddonsArguments),
+    /// Show the conditions of the Node object, or remove them
+    #[command(after_help = conditions::EXAMPLES)]
+    Conditions(conditions::ConditionsArguments),
     /// Print the IAM policies that the agent needs
     #[command(after_help = examples::IAM)]
     Iam(iam::IamArguments),
@@ -214,35 +221,14 @@ pub(crate) struct RunArguments {
     /// Apply the cluster's add-ons instead of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
     #[arg(long)]
     pub(crate) take_over_addons: bool,
+    #[command(flatten)]
+    pub(crate) startup_taint: StartupTaintArguments,
     /// The HTTP address of the endpoint (loopback only), or "off"
     #[arg(long, value_parser = listen, value_name = "ADDRESS")]
     pub(crate) listen: Option<Listen>,
     /// The unix socket of the endpoint
     #[arg(long, value_name = "PATH")]
     pub(crate) socket: Option<PathBuf>,
-}
-
-/// Where to listen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Listen {
-    Off,
-    At(SocketAddr),
-}
-
-fn listen(text: &str) -> Result<Listen, String> {
-    if text == "off" {
-        return Ok(Listen::Off);
-    }
-    let address: SocketAddr = text
-        .parse()
-        .map_err(|_| format!("{text:?} is not an address such as 127.0.0.1:9105"))?;
-    if address.ip().is_loopback() {
-        Ok(Listen::At(address))
-    } else {
-        Err(format!(
-            "{address} is not a loopback address, and the endpoint has no authentication"
-        ))
-    }
 }
 
 #[derive(Debug, Clone, Args)]
@@ -390,12 +376,5 @@ mod tests {
         assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
         assert_eq!(duration("5m"), Ok(Duration::from_secs(300)));
         assert!(duration("5 parsecs").is_err());
-    }
-
-    #[test]
-    fn only_loopback_is_listened_on() {
-        assert!(listen("127.0.0.1:9105").is_ok());
-        assert!(listen("[::1]:9105").is_ok());
-        assert!(listen("0.0.0.0:9105").is_err());
     }
 }

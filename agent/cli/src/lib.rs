@@ -98,6 +98,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Wait(arguments) => commands::wait::run(&arguments).await,
         Command::Fleet(arguments) => commands::fleet::run(arguments).await,
         Command::Addons(arguments) => commands::addons::run(arguments).await,
+        Command::Conditions(arguments) => commands::conditions::run(&arguments).await,
         Command::Iam(arguments) => commands::iam::run(arguments),
         Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
         Command::Seed(arguments) => commands::seed::run(*arguments).await,

@@ -5,6 +5,7 @@ use quake_model::boot::BootId;
 use quake_model::location::Location;
 use quake_model::repair::RepairConfig;
 use quake_node::config::legacy::Document;
+use quake_node::node_conditions::StartupTaint;
 use std::time::Duration;
 
 /// Whether steps act or are only compared.
@@ -58,6 +59,15 @@ impl Default for Deadlines {
     }
 }
 
+/// What the agent says of the node in its Node object.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConditionsRequest {
+    /// Whether it reports conditions there while it stays.
+    pub reports: bool,
+    /// The taint that kubelet registers the node with, and that goes once conditions hold.
+    pub startup_taint: Option<StartupTaint>,
+}
+
 /// One run of the engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
@@ -78,6 +88,8 @@ pub struct Request {
     pub takes_over_addons: bool,
     /// Whether the agent may have this instance replaced when the ready node stays unhealthy; never without it.
     pub repair: Option<RepairConfig>,
+    /// What the agent says of the node in its Node object.
+    pub conditions: ConditionsRequest,
     /// Whether the process ends when the node is ready: then nobody calls [`crate::keep_looking`].
     pub exit_when_ready: bool,
     /// How long to hold out.

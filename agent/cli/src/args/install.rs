@@ -1,5 +1,6 @@
 //! The arguments of `install`.
 
+use super::conditions::StartupTaintArguments;
 use clap::Args;
 use std::path::PathBuf;
 
@@ -8,6 +9,7 @@ pub(crate) const EXAMPLES: &str = "\
 Examples:
   quake-agent install --start # this host: install, enable and start; does not wait for the node
   ./quake-agent install --root /mnt/image # an image: its instances start the agent at first boot
+  quake-agent install --startup-taint readiness.k8s.io/quake.io-starting --startup-taint-remover controller
   quake-agent install --extras # also man pages and shell completions
 
 Writes /usr/local/bin/quake-agent, units and a preset in /usr/local/lib/systemd, and tmpfiles.d/quake-agent.conf.
@@ -22,6 +24,8 @@ pub(crate) struct InstallArguments {
     /// Also write man pages and shell completions to /usr/local/share
     #[arg(long)]
     pub(crate) extras: bool,
+    #[command(flatten)]
+    pub(crate) startup_taint: StartupTaintArguments,
     /// Start the agent, and do not wait for the node; only with --root /
     #[arg(long)]
     pub(crate) start: bool,

@@ -5,6 +5,7 @@ mod nodeup_args;
 
 pub(crate) use nodeup_args::spelled;
 
+use super::conditions::StartupTaintArguments;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 
@@ -60,6 +61,8 @@ pub(crate) struct NodeupArguments {
         allow_negative_numbers = true
     )]
     pub(crate) v: i32,
+    #[command(flatten)]
+    pub(crate) startup_taint: StartupTaintArguments,
     #[command(flatten)]
     pub(crate) klog: KlogArguments,
 }
@@ -120,6 +123,7 @@ impl NodeupArguments {
         if self.v != 0 {
             words.push(format!("--v={}", self.v));
         }
+        words.extend(self.startup_taint.words());
         words
     }
 }

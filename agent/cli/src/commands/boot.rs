@@ -3,12 +3,14 @@
 use super::below::{SOCKET, below, refuse_links};
 use super::running::{self, Run};
 use super::scratch::{self, Keep};
+use crate::args::conditions::reports_conditions;
 use crate::args::{BootArguments, RunArguments};
 use crate::host::{NodeHost, STORE, StorePlace, Wiring};
 use crate::simulated_parts::Part;
-use quake_engine::{CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
+use quake_engine::{ConditionsRequest, CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
 use quake_model::repair::RepairConfig;
 use quake_model::signal::SignalConfig;
+use quake_node::node_conditions::StartupTaint;
 use quake_testkit::region::example_instance;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -113,6 +115,29 @@ pub(super) fn takes_over_addons(arguments: &RunArguments) -> Result<bool, u8> {
     }
 }
 
+/// What the agent says of the node in its Node object.
+fn conditions(arguments: &RunArguments) -> Result<ConditionsRequest, u8> {
+    let request = ConditionsRequest {
+        reports: reports_conditions(|name| std::env::var(name).ok())
+            .map_err(|wrong| running::usage(&wrong))?,
+        startup_taint: startup_taint(arguments)?,
+    };
+    if request.startup_taint.is_some() && !request.reports {
+        return Err(running::usage(
+            "a startup taint waits for conditions, which are turned off",
+        ));
+    }
+    Ok(request)
+}
+
+/// The taint that kubelet registers the node with.
+pub(super) fn startup_taint(arguments: &RunArguments) -> Result<Option<StartupTaint>, u8> {
+    let requested = arguments
+        .startup_taint
+        .requested(|name| std::env::var(name).ok());
+    requested.map_err(|wrong| running::usage(&wrong))
+}
+
 /// What else is told of the boot's end.
 fn signals(arguments: &BootArguments) -> Result<SignalConfig, u8> {
     let requested = arguments.signals.asked(|name| std::env::var(name).ok());
@@ -147,6 +172,7 @@ fn request(arguments: &BootArguments, needs_role: bool) -> Result<Request, u8> {
             denied_grace: arguments.run.denied_grace.unwrap_or(defaults.denied_grace),
             deadline: arguments.run.deadline,
         },
+        conditions: conditions(&arguments.run)?,
         takes_over_addons: takes_over_addons(&arguments.run)?,
         repair: repair(arguments)?,
         exit_when_ready: arguments.run.exit_when_ready,

@@ -2,10 +2,12 @@
 
 use super::below::{below, entry_below};
 use super::generate::shared_files;
+use super::running::usage;
 use super::write_file::{Laid, Written, link_to, write_file};
 use crate::args::install::InstallArguments;
 use crate::exit;
 use crate::output;
+use quake_formats::unit_text::UnitText;
 use quake_host::systemd::Systemd;
 use quake_model::fault::Class;
 use quake_model::ports::{PortError, Units};
@@ -17,6 +19,8 @@ use std::path::{Path, PathBuf};
 const BINARY: &str = "usr/local/bin/quake-agent";
 /// Where locally installed units are (systemd.unit(5)); /etc is left to the administrator, whose files win.
 const UNITS: &str = "usr/local/lib/systemd/system";
+/// Gives the agent's service the variables of the startup taint.
+const DROP_IN: &str = "usr/local/lib/systemd/system/quake-agent.service.d/10-startup-taint.conf";
 /// Where a machine's own manual and completions are (hier(7)).
 const SHARE: &str = "usr/local/share";
 /// The unit whose start brings everything up.
@@ -53,7 +57,11 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
         output::error_line("error: an image cannot be started: leave out --start or --root");
         return exit::USAGE;
     }
-    let changed = match install(&arguments.root, extras(arguments)) {
+    if let Err(wrong) = arguments.startup_taint.requested(|_| None) {
+        return usage(&wrong);
+    }
+    let more = extras(arguments).into_iter().chain(drop_in(arguments));
+    let changed = match install(&arguments.root, more.collect()) {
         Ok(changed) => changed,
         Err(status) => return status,
     };
@@ -113,6 +121,19 @@ fn extras(arguments: &InstallArguments) -> Vec<(PathBuf, Vec<u8>)> {
     files.map(below).collect()
 }
 
+/// The drop-in that hands the startup taint to each boot; what an operator sets in the unit's file of variables wins.
+fn drop_in(arguments: &InstallArguments) -> Option<(PathBuf, Vec<u8>)> {
+    let variables = arguments.startup_taint.variables();
+    if variables.is_empty() {
+        return None;
+    }
+    let text = UnitText::new().section("Service");
+    let text = variables.iter().fold(text, |text, (name, value)| {
+        text.set("Environment", &format!("{name}={value}"))
+    });
+    Some((PathBuf::from(DROP_IN), text.finish().into_bytes()))
+}
+
 /// Copies this program, unless it is the one that is there: `followed` is where a link in its place leads.
 fn install_binary(target: &Path, followed: &Path) -> io::Result<Written> {
     let own = std::fs::canonicalize("/proc/self/exe")?;
@@ -165,6 +186,7 @@ pub(super) fn cannot(path: &Path, error: &io::Error) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::conditions::StartupTaintArguments;
 
     #[test]
     fn an_image_gets_the_binary_its_units_and_their_links_and_the_second_time_nothing() {
@@ -192,6 +214,7 @@ mod tests {
         let arguments = InstallArguments {
             root: folder.path().to_owned(),
             extras: true,
+            startup_taint: StartupTaintArguments::default(),
             start: false,
         };
         assert_eq!(install(folder.path(), Vec::new()).ok(), Some(true));

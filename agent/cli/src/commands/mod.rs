@@ -3,6 +3,7 @@
 pub(crate) mod addons;
 pub(crate) mod boot;
 pub(crate) mod check;
+pub(crate) mod conditions;
 pub(crate) mod diagnose;
 mod example;
 pub(crate) mod explain;

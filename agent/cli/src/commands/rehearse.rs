@@ -13,7 +13,9 @@ use crate::args::RehearseArguments;
 use crate::host::{NodeHost, STORE, Wiring};
 use crate::output;
 use crate::simulated_parts::{self, Part};
-use quake_engine::{Configuration, CredentialSource, Deadlines, Mode, NODE_BUDGET, Request};
+use quake_engine::{
+    ConditionsRequest, Configuration, CredentialSource, Deadlines, Mode, NODE_BUDGET, Request,
+};
 use quake_model::signal;
 use quake_node::config::legacy;
 use quake_testkit::SimHost;
@@ -102,6 +104,7 @@ pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Resul
     node.surround(&host, &sim).await;
     let mut run = run_of(&arguments, acting, configuration, host, root)?;
     run.request.takes_over_addons = takes_over_addons;
+    run.request.conditions.startup_taint = boot::startup_taint(&arguments.run)?;
     Ok(run)
 }
 
@@ -196,6 +199,8 @@ fn request(configuration: Configuration, acting: Mode, run: &crate::args::RunArg
             denied_grace: run.denied_grace.unwrap_or(DENIED_GRACE),
             deadline: run.deadline,
         },
+        // A rehearsal has no API server to report to.
+        conditions: ConditionsRequest::default(),
         takes_over_addons: false,
         repair: None,
         exit_when_ready: run.exit_when_ready,

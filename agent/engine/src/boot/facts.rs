@@ -2,6 +2,7 @@
 
 use crate::boot::ReportPlace;
 use crate::boot::storage::StorageState;
+use crate::request::Request;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
@@ -13,6 +14,7 @@ use quake_node::addon_mode::{AddonMode, addon_mode};
 use quake_node::builders;
 use quake_node::dns::{Upkeep, upkeep};
 use quake_node::node::Node;
+use quake_node::node_conditions::{ConditionsPlan, conditions_plan};
 use quake_node::node_identity::{NodeIdentity, node_identity};
 use quake_node::plan_inputs::{Credentials, EtcdManifest, PlanInputs};
 use quake_node::repair::{Subject, subject};
@@ -120,6 +122,18 @@ impl BootFacts {
     /// What is looked at to repair the node.
     pub(crate) fn repair(&self) -> Option<Subject> {
         subject(self.spec.as_deref()?)
+    }
+
+    /// How the node's conditions are reported; `None` where they are not.
+    pub(crate) fn conditions(&self, request: &Request) -> Option<ConditionsPlan> {
+        let requested = &request.conditions;
+        if !requested.reports {
+            return None;
+        }
+        let (spec, instance) = (self.spec.as_deref()?, self.instance.as_ref()?);
+        let plan = conditions_plan(spec, instance, requested.startup_taint.as_ref());
+        // Why there is none was told when the configuration was read.
+        plan.ok().flatten()
     }
 
     /// What to look at from now on.

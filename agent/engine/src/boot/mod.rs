@@ -24,18 +24,21 @@ use crate::emit::Emitter;
 use crate::request::Request;
 use crate::resident::Renewal;
 use crate::resident::addons::reconcile_addons;
+use crate::resident::node_conditions::{NodeConditions, report_failure};
 use crate::resident::node_object::NodeObject;
 use crate::resident::schedule::run;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use quake_model::backoff::ARRIVAL;
+use quake_model::boot::BootState;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
 use quake_model::ports::Host;
 use quake_node::addon_mode::AddonMode;
 use quake_node::dns::Upkeep;
+use quake_node::node_conditions::ConditionsPlan;
 use quake_node::node_identity::NodeIdentity;
 use quake_node::repair::Subject;
 use quake_node::watch::Watch;
@@ -68,6 +71,8 @@ pub struct Verdict {
     pub addon_mode: Option<AddonMode>,
     /// What the cluster's object of the node is to say, where the agent says it.
     pub identity: Option<NodeIdentity>,
+    /// How the node's conditions are reported from now on; `None` where they are not.
+    pub conditions: Option<ConditionsPlan>,
     /// The names that the node published in a zone, which it looks after from now on.
     pub names: Option<Upkeep>,
     /// What is looked at to repair the node; `None` on one that runs no part of the cluster.
@@ -112,6 +117,11 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
             Some(fault)
         }
     };
+    let conditions = context.know(|known| known.conditions(request));
+    let conditions = conditions.filter(|_| !context.is_planning() && !request.exit_when_ready);
+    if let (Some(plan), BootState::Failed) = (&conditions, emitter.record().state) {
+        report_failure(&context, plan).await;
+    }
     let watches = match fault {
         None if !context.is_planning() => context.know(BootFacts::watches),
         None | Some(_) => Vec::new(),
@@ -124,6 +134,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         renewal: context.know(Renewal::from_facts).filter(|_| is_ready),
         addon_mode: context.know(BootFacts::addon_mode).filter(|_| is_ready),
         identity: context.know(BootFacts::identity).filter(|_| is_ready),
+        conditions: conditions.filter(|_| is_ready),
         names: context.know(BootFacts::upkeep).filter(|_| is_ready),
         repair: context.know(BootFacts::repair).filter(|_| is_ready),
         left: context.ownership.left(),
@@ -174,15 +185,26 @@ impl<'a, H: Host> PhaseRunner<'a, H> {
             _ = self.context.stopped() => true,
             () = self.services_run.notified() => false,
         };
-        if let Some(addon_mode) = self
-            .context
-            .know(BootFacts::addon_mode)
-            .filter(|_| !is_stopped && !self.context.is_planning())
-        {
-            tokio::join!(
-                reconcile_addons(self.context, &addon_mode),
-                self.say_identity(&addon_mode)
-            );
+        if is_stopped || self.context.is_planning() {
+            return;
+        }
+        let addons = async {
+            if let Some(addon_mode) = self.context.know(BootFacts::addon_mode) {
+                tokio::join!(
+                    reconcile_addons(self.context, &addon_mode),
+                    self.say_identity(&addon_mode)
+                );
+            }
+        };
+        tokio::join!(addons, self.report_conditions());
+    }
+
+    /// Reports the node's conditions while it boots: what an earlier boot reported may not hold any more.
+    async fn report_conditions(&self) {
+        let request = self.context.request;
+        let plan = self.context.know(|known| known.conditions(request));
+        if let Some(plan) = plan.filter(|_| !request.exit_when_ready) {
+            run(self.context, NodeConditions::new(self.context, &plan)).await;
         }
     }
 

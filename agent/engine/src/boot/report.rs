@@ -149,6 +149,7 @@ mod tests {
             fault: None,
             renewal: None,
             addon_mode: None,
+            conditions: None,
             identity: None,
             names: None,
             repair: None,

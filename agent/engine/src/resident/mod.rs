@@ -8,11 +8,13 @@ mod certificates;
 mod conditions;
 mod drift;
 mod names;
+pub(crate) mod node_conditions;
 pub(crate) mod node_object;
 mod repair;
 pub(crate) mod schedule;
 
 pub use certificates::Renewal;
+pub use node_conditions::{Removed, remove_conditions};
 
 use crate::boot::Verdict;
 use crate::context::{Context, Stop};
@@ -23,6 +25,7 @@ use certificates::Certificates;
 use conditions::Conditions;
 use drift::Drift;
 use names::Names;
+use node_conditions::NodeConditions;
 use node_object::NodeObject;
 use quake_model::ports::Host;
 use repair::Repair;
@@ -72,6 +75,11 @@ pub async fn keep_looking<H: Host>(
             run(context, NodeObject::new(context, wanted)).await;
         }
     };
+    let conditions = async {
+        if let Some(plan) = &verdict.conditions {
+            run(context, NodeConditions::new(context, plan)).await;
+        }
+    };
     let names = async {
         if let Some(upkeep) = &verdict.names {
             run(context, Names::new(context, upkeep)).await;
@@ -92,6 +100,7 @@ pub async fn keep_looking<H: Host>(
         certificates,
         run(context, Drift::new(context, managed, &verdict.left)),
         node_object,
+        conditions,
         names,
         repair,
         addons,

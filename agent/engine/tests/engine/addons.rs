@@ -63,6 +63,7 @@ fn verdict(me: &str) -> Verdict {
         fault: None,
         renewal: None,
         addon_mode: Some(AddonMode::Reconcile(keeping)),
+        conditions: None,
         identity: None,
         names: None,
         repair: None,

@@ -75,6 +75,7 @@ pub(crate) fn request(instance_group: &str) -> Request {
         needs_role: true,
         empty_slots: Vec::new(),
         patience: Deadlines::default(),
+        conditions: quake_engine::ConditionsRequest::default(),
         takes_over_addons: false,
         repair: None,
         exit_when_ready: false,

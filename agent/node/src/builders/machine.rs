@@ -50,12 +50,15 @@ pub struct Machine {
     pub interfaces: BTreeMap<String, String>,
     /// Users of `/etc/passwd` that people log in as, by name.
     pub login_users: BTreeMap<String, LoginUser>,
+    /// The startup taint that its operator asks for, `key=value:Effect`.
+    pub startup_taint: Option<String>,
 }
 
 impl Default for Machine {
     /// An instance in service of which nothing special is known.
     fn default() -> Self {
         Self {
+            startup_taint: None,
             public_ip: None,
             ipv6: None,
             lifecycle: Lifecycle::InService,

@@ -94,7 +94,9 @@ async fn again(retries: Option<u32>, pause: Duration, mut once: impl AsyncFnMut(
 
 /// A boot of this machine from the configuration that the flags name.
 fn prepare(arguments: &NodeupArguments) -> Result<Run, u8> {
-    let mut run = super::boot::prepare(&usual_boot())?;
+    let mut boot = usual_boot();
+    boot.run.startup_taint = arguments.startup_taint.clone();
+    let mut run = super::boot::prepare(&boot)?;
     let configuration = &mut run.request.configuration;
     match place(&arguments.conf)? {
         Place::File(path) => configuration.kube_env = Some(running::document(&path)?),

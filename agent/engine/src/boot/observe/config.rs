@@ -3,7 +3,7 @@
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
 use crate::boot::observe::kops::observe_kops;
-use crate::boot::observe::{ConfigPorts, objects};
+use crate::boot::observe::{ConfigPorts, objects, startup_taint};
 use crate::context::Context;
 use crate::fault_mapping::{Operation, to_fault};
 use quake_formats::yaml::parse;
@@ -32,7 +32,8 @@ pub(crate) async fn observe_config<H: ConfigPorts>(context: &Context<'_, H>) -> 
     }
     let sources = find_sources(context, documents).await?;
     let instance = context.know(BootFacts::instance)?;
-    let lowered = legacy::lower(&sources, &instance)?;
+    let mut lowered = legacy::lower(&sources, &instance)?;
+    lowered.spec.kubelet.startup_taint = startup_taint::text(context);
     for fault in lowered.warnings {
         context.emitter.emit(Event::Warning { fault });
     }
@@ -46,6 +47,7 @@ pub(crate) async fn observe_config<H: ConfigPorts>(context: &Context<'_, H>) -> 
     });
     let node = Node::Legacy(Arc::new(lowered.spec));
     let spec = node.spec(&context.know(BootFacts::known)?)?;
+    startup_taint::check(context, &spec, &instance).await?;
     let expected = Box::new(expected(&spec, &instance));
     context.emitter.emit(Event::NodeExpected { expected });
     context.learn(|knowledge| {

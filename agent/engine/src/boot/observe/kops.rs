@@ -4,7 +4,7 @@
 use crate::boot::ReportPlace;
 use crate::boot::facts::BootFacts;
 use crate::boot::observe::machine::observe_machine;
-use crate::boot::observe::{ConfigPorts, objects};
+use crate::boot::observe::{ConfigPorts, objects, startup_taint};
 use crate::boot::storage::withhold_manifests;
 use crate::context::Context;
 use crate::ensure::controller;
@@ -66,6 +66,7 @@ pub(crate) async fn observe_kops<H: ConfigPorts>(
         takes_over_addons: context.request.takes_over_addons,
     };
     let spec = node.spec(&instance, &BTreeMap::new())?;
+    startup_taint::check(context, &spec, &instance).await?;
     warn_of(context, node.not_taken_over(&spec).into_iter().collect());
     context.emitter.emit(Event::SpecKnown {
         cluster: spec.cluster.clone(),

@@ -1,6 +1,7 @@
 //! Observes of the machine what builders of kops (1.32 and newer) must know.
 
 use crate::boot::facts::BootFacts;
+use crate::boot::observe::startup_taint;
 use crate::context::Context;
 use crate::ensure::files;
 use crate::fault_mapping::{Operation, to_fault};
@@ -45,6 +46,7 @@ pub(super) async fn observe_machine<H: Metadata + Cloud + Files + Disks + Kernel
         eni_capacity: eni_capacity(context, config).await?,
         interfaces: interfaces(context).await?,
         login_users: login_users(&passwd, distribution),
+        startup_taint: startup_taint::text(context),
     })
 }
 

@@ -8,6 +8,7 @@ mod kops;
 mod machine;
 mod members;
 pub(crate) mod objects;
+mod startup_taint;
 
 use crate::boot::facts::BootFacts;
 use crate::boot::managed_files::recall_owned;

@@ -72,6 +72,9 @@ pub(super) fn taints(context: &Context<'_>) -> Result<Option<Value>, Fault> {
         })?;
         found.push(taint);
     }
+    // What the operator of the machine asks for was read before.
+    let startup = context.machine.startup_taint.as_deref();
+    found.extend(startup.and_then(taint));
     Ok((!found.is_empty()).then_some(found.into()))
 }
 
