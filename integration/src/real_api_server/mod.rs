@@ -3,6 +3,7 @@
 //! Its operator may do everything, as a user whom the server may throttle and whose requests it keeps in its audit log.
 
 mod audit;
+mod scheduler;
 mod throttled;
 mod webhook;
 
@@ -186,6 +187,29 @@ impl RealApiServer {
         answer.map_err(|error| error.to_string())
     }
 
+    /// Asks as somebody whose certificate is of its CA; a patch of a status is a merge patch, too.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the connection.
+    pub fn ask_as(
+        &self,
+        (certificate, key): &(String, String),
+        (method, path): (&str, &str),
+        body: &Value,
+    ) -> Result<Answer, String> {
+        let kind = match method {
+            "PATCH" => "application/merge-patch+json",
+            _ => "application/json",
+        };
+        let headers = [("content-type", kind), ("accept", "application/json")];
+        let tls = self.ca.introduce(certificate, key)?;
+        let body = body.to_string();
+        let server = (self.address, &tls);
+        let answer = send_by_tls(server, method, path, &headers, body.as_bytes());
+        answer.map_err(|error| error.to_string())
+    }
+
     /// Makes an object of a collection, such as `/api/v1/namespaces`, or replaces it; the object afterwards.
     ///
     /// # Errors
@@ -276,7 +300,8 @@ fn server_arguments(folder: &Path, store: u16, port: u16) -> Vec<String> {
         "--service-cluster-ip-range=100.64.0.0/16".to_owned(),
         // An address of loopback may not be an endpoint.
         "--endpoint-reconciler-type=none".to_owned(),
-        "--authorization-mode=RBAC".to_owned(),
+        "--authorization-mode=Node,RBAC".to_owned(),
+        "--enable-admission-plugins=NodeRestriction".to_owned(),
         "--allow-privileged=true".to_owned(),
         // No controller makes accounts, and no pod runs.
         "--disable-admission-plugins=ServiceAccount".to_owned(),

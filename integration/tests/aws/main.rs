@@ -3,6 +3,7 @@
 
 mod assets;
 mod boots;
+mod conditions_really;
 mod consoles;
 mod dns;
 mod kops_volumes;

@@ -191,9 +191,17 @@ impl Resident {
         &self.instance.lab
     }
 
-    /// Boots it; the agent stays.
+    /// Boots it; the agent stays, and reports no conditions of the node.
     pub(crate) fn boot(&self) -> Running {
         let arguments = ["--assets", "stub", "--no-boot-report"];
+        let mut command = self.lab().boot(SIMULATED, &arguments);
+        command.env("QUAKE_AGENT_NODE_CONDITIONS", "off");
+        Running::start(command)
+    }
+
+    /// Boots it with these arguments; the agent stays, and reports the conditions of the node.
+    pub(crate) fn boot_reporting(&self, more: &[&str]) -> Running {
+        let arguments = [&["--assets", "stub", "--no-boot-report"], more].concat();
         Running::start(self.lab().boot(SIMULATED, &arguments))
     }
 
