@@ -31,6 +31,7 @@ pub(crate) fn node(version: &str) -> NodeSpec {
             flags: Vec::new(),
             labels: BTreeMap::new(),
             taints: Vec::new(),
+            startup_taint: None,
             kubeconfig_path: "/var/lib/kubelet/kubeconfig".to_owned(),
             manifest_path: "/etc/kubernetes/manifests".to_owned(),
         },
