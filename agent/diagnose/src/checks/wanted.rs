@@ -102,6 +102,9 @@ pub const WANTED: &[WantedFile] = &[
     text("/etc/fstab"),
     text("/etc/netplan/*.yaml"),
     text("/etc/systemd/network/*"),
+    text("/usr/lib/systemd/network/*.link"),
+    text("/etc/NetworkManager/conf.d/*.conf"),
+    text("/etc/NetworkManager/NetworkManager.conf"),
     text("/etc/udev/rules.d/70-persistent-net.rules"),
     text("/etc/sysconfig/network-scripts/ifcfg-*"),
     entry("/etc/ssl/certs/ca-certificates.crt"),
@@ -250,6 +253,8 @@ pub const WANTED: &[WantedFile] = &[
     text("/run/cloud-init/status.json"),
     text("/run/cloud-init/result.json"),
     entry("/var/lib/cloud/instance"),
+    entry("/var/log/dpkg.log"),
+    entry("/etc/localtime"),
 ];
 
 #[cfg(test)]

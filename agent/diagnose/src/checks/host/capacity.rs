@@ -3,6 +3,7 @@
 use super::{kernel_log, limits};
 use crate::checks::asked::{kubelet_flag, kubelet_key, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::named::setter;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
 
@@ -132,6 +133,10 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(available) = kib("MemAvailable") else {
         return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));
     };
+    let is_short = available < (100 * KIB_PER_MIB).max(total / 20);
+    if let Some(finding) = huge_pages(node, text, total).filter(|_| is_short) {
+        return finding.warn();
+    }
     if available >= (100 * KIB_PER_MIB).min(total / 10) {
         return Verdict::ok(format!(
             "{} of {} MiB are available",
@@ -148,6 +153,35 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
         format!("give pods memory limits and kubelet systemReserved.memory, or {larger}"),
     )
     .warn()
+}
+
+/// The finding where huge pages that nobody uses take much of the memory (Linux, Documentation/admin-guide/mm/hugetlbpage.rst).
+fn huge_pages(node: &Node<'_>, meminfo: &str, total: u64) -> Option<Finding> {
+    /// A larger share of the memory than this is no accident.
+    const SHARE: u64 = 4;
+    const KEY: &str = "vm.nr_hugepages";
+    let number = |key: &str| {
+        let line = meminfo.lines().find_map(|line| line.strip_prefix(key))?;
+        let value = line.split_whitespace().next()?;
+        value.parse::<u64>().ok()
+    };
+    let (free, size) = (number("HugePages_Free:")?, number("Hugepagesize:")?);
+    let idle = free * size;
+    if idle <= total / SHARE {
+        return None;
+    }
+    let named = setter(&format!("sysctl -w {KEY}=0"), &node.survey().texts);
+    let named = named.map_or(String::new(), |named| format!(" ({named})"));
+    Some(Finding::new(
+        format!(
+            "{} of {} MiB of memory are reserved as huge pages that nothing uses{named}",
+            idle / KIB_PER_MIB,
+            total / KIB_PER_MIB
+        ),
+        format!(
+            "sysctl -w {KEY}=0 gives them back; take {KEY} out of its file in /etc/sysctl.d (or hugepages= out of the kernel's command line); then: systemctl restart kubelet.service"
+        ),
+    ))
 }
 
 fn swap(node: &Node<'_>) -> Result<Verdict, Unseen> {

@@ -2,9 +2,10 @@
 
 mod harms;
 
+use crate::checks::asked::{kubelet_flag, kubelet_key};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
-use harms::{HARMS, Harm, TIDIED};
+use harms::{HARMS, Harm, SWAP, TIDIED};
 use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
 
@@ -31,10 +32,28 @@ const PLACES: &[&str] = &[
     "/etc/tmpfiles.d/",
     "/etc/rc.local",
     "/etc/rc.d/rc.local",
-    "/usr/local/bin/",
-    "/usr/local/sbin/",
     "/etc/systemd/system/",
 ];
+
+/// Where scripts are that people run by hand, and jobs call.
+const SCRIPTS: &[&str] = &["/usr/local/bin/", "/usr/local/sbin/"];
+
+/// Whether a path is of a script that a job calls: by its path, or by its name as a word.
+fn is_called(node: &Node<'_>, path: &str) -> bool {
+    if !SCRIPTS.iter().any(|place| path.starts_with(place)) {
+        return false;
+    }
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let calls = |text: &str| {
+        let lines = text.lines().filter(|line| !line.trim().starts_with('#'));
+        let is_edge = |c: char| c.is_whitespace() || ";&|()'\"=".contains(c);
+        let mut words = lines.flat_map(|line| line.split(is_edge));
+        words.any(|word| word == path || word == name)
+    };
+    let texts = node.survey().texts.iter();
+    let mut jobs = texts.filter(|(job, _)| PLACES.iter().any(|place| job.starts_with(place)));
+    jobs.any(|(_, text)| text.ok().is_some_and(|text| calls(text)))
+}
 
 /// A command of a job that does harm.
 struct Found<'a> {
@@ -46,13 +65,14 @@ struct Found<'a> {
 fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let texts = node.survey().texts.iter();
     let is_job = |path: &str| PLACES.iter().any(|place| path.starts_with(place));
-    let jobs = texts.filter(|(path, _)| is_job(path) && !is_ours(node, path));
+    let jobs =
+        texts.filter(|(path, _)| (is_job(path) || is_called(node, path)) && !is_ours(node, path));
     let found = jobs.filter_map(|(path, text)| Some((path, text.ok()?)));
     let mut found = found.flat_map(|(path, text)| {
         let lines = text.lines().map(str::trim);
         let commands = lines.filter(|line| is_command(path, line));
         commands.filter_map(move |line| {
-            let harm = harm_of(path, line)?;
+            let harm = harm_of(path, line).filter(|harm| !is_allowed(node, harm))?;
             Some(Found { path, line, harm })
         })
     });
@@ -104,6 +124,12 @@ fn harm_of(path: &str, line: &str) -> Option<&'static Harm> {
     (removes && is_of_node).then_some(&TIDIED)
 }
 
+/// Whether this node bears what a command does: swap, where kubelet is told so.
+fn is_allowed(node: &Node<'_>, harm: &Harm) -> bool {
+    let told = || kubelet_flag(node, "fail-swap-on").or_else(|| kubelet_key(node, "failSwapOn"));
+    harm.does == SWAP && told().as_deref() == Some("false")
+}
+
 /// Whether a file is of the agent or of kops, which the boot wrote.
 fn is_ours(node: &Node<'_>, path: &str) -> bool {
     const UNITS: &[&str] = &[
@@ -148,11 +174,6 @@ mod tests {
                 "removes containers and images",
             ),
             (
-                "/usr/local/bin/nightly.sh",
-                "systemctl restart containerd\n",
-                "stops or restarts",
-            ),
-            (
                 "/etc/systemd/system/x.service",
                 "[Service]\nExecStart=/bin/sh -c 'rm -rf /var/lib/cni/*'\n",
                 "removes directories of the node",
@@ -160,6 +181,33 @@ mod tests {
         ] {
             proves(id, &tree(&[(path, text)]), Status::Warn, says);
         }
+    }
+
+    #[test]
+    fn a_script_is_a_job_where_one_calls_it() {
+        let script = (
+            "/usr/local/bin/nightly.sh",
+            "systemctl restart containerd\n",
+        );
+        proves("host.jobs", &tree(&[script]), Status::Ok, "no job");
+        for cron in [
+            "0 3 * * * root /usr/local/bin/nightly.sh\n",
+            "0 3 * * * root nightly.sh >/dev/null\n",
+        ] {
+            let survey = tree(&[script, ("/etc/cron.d/nightly", cron)]);
+            proves("host.jobs", &survey, Status::Warn, "stops or restarts");
+        }
+    }
+
+    #[test]
+    fn swap_does_no_harm_to_a_kubelet_that_bears_it() {
+        let job = ("/etc/cron.d/swap", "@reboot root swapon /swapfile\n");
+        proves("host.jobs", &tree(&[job]), Status::Warn, "turns swap on");
+        let kubelet = (
+            "/etc/sysconfig/kubelet",
+            "DAEMON_ARGS=\"--fail-swap-on=false\"\n",
+        );
+        proves("host.jobs", &tree(&[job, kubelet]), Status::Ok, "no job");
     }
 
     #[test]

@@ -29,10 +29,14 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(lines) = logs.get(LOG) else {
         return Verdict::skip("dpkg wrote nothing lately");
     };
-    if let Some(finding) = laid_over(node, lines) {
+    let ahead = ahead_of_utc(node, lines);
+    if let Some(finding) = laid_over(node, lines, ahead) {
         return finding.warn();
     }
-    let recent = stamp(Timestamp(node.taken().0.saturating_sub(UNDER_WAY_MS)));
+    let recent = stamp(
+        Timestamp(node.taken().0.saturating_sub(UNDER_WAY_MS)),
+        ahead,
+    );
     if lines.last().is_some_and(|last| *last > recent) {
         return Verdict::ok("dpkg is at work");
     }
@@ -71,9 +75,9 @@ const OVER: &[(&str, &str, &str)] = &[
 ];
 
 /// A package that was installed after the boot over a program that the boot had put there.
-fn laid_over(node: &Node<'_>, lines: &[String]) -> Option<Finding> {
+fn laid_over(node: &Node<'_>, lines: &[String], ahead: i64) -> Option<Finding> {
     let assets = &node.expected().ok()?.assets;
-    let booted = stamp(node.record().ok()?.started);
+    let booted = stamp(node.record().ok()?.started, ahead);
     let (package, version, asset, line) = lines.iter().rev().find_map(|line| {
         let (package, _, _) = read(line).filter(|(_, state, _)| *state == "installed")?;
         let (_, program, start) = OVER.iter().find(|(name, ..)| *name == package)?;
@@ -96,14 +100,46 @@ fn laid_over(node: &Node<'_>, lines: &[String]) -> Option<Finding> {
             ),
         )
         .by(Certainty::Likely)
-        .or_else("the package was there before the node's program: dpkg writes the time of the host's zone")
         .seen(LOG, line),
     )
 }
 
-/// A moment as dpkg writes it, in UTC.
-fn stamp(at: Timestamp) -> String {
-    at.to_string().replace('T', " ")
+/// How far the times in dpkg's log are ahead of UTC, in milliseconds: dpkg writes the time of the host's zone. What is known of
+/// a zone here is its name; the log itself was changed when its last line was written, and zones differ by quarters of an hour.
+fn ahead_of_utc(node: &Node<'_>, lines: &[String]) -> i64 {
+    const QUARTER: i64 = 15 * 60_000;
+    const FARTHEST: i64 = 14 * 4;
+    let signed = |at: Timestamp| i64::try_from(at.0).unwrap_or(i64::MAX);
+    let entry = |path: &str| node.entry(path).ok().flatten();
+    let zone = entry("/etc/localtime").and_then(|entry| entry.target.clone());
+    let is_utc = |zone: &String| {
+        ["/UTC", "/UCT", "/GMT", "/Zulu"]
+            .iter()
+            .any(|end| zone.ends_with(end))
+    };
+    if zone.as_ref().is_none_or(is_utc) {
+        return 0;
+    }
+    let written = lines.iter().rev().find_map(|line| {
+        let (date, clock) = (line.get(..10)?, line.get(11..19)?);
+        Timestamp::parse(&format!("{date}T{clock}Z"))
+    });
+    let changed = entry(LOG).map(|entry| entry.modified);
+    let Some((written, changed)) = written.zip(changed) else {
+        return 0;
+    };
+    let quarters = (signed(written) - signed(changed) + QUARTER / 2).div_euclid(QUARTER);
+    match quarters.abs() <= FARTHEST {
+        true => quarters * QUARTER,
+        // A copy of the log, which tells nothing.
+        false => 0,
+    }
+}
+
+/// A moment as dpkg writes it, on a host whose zone is so far ahead of UTC.
+fn stamp(at: Timestamp, ahead: i64) -> String {
+    let local = at.0.saturating_add_signed(ahead);
+    Timestamp(local).to_string().replace('T', " ")
 }
 
 /// Reads `2026-11-22 06:25:01 status half-configured containerd.io:amd64 1.7.27-1` (dpkg(1), `--log`).
@@ -118,8 +154,37 @@ fn read(line: &str) -> Option<(&str, &str, &str)> {
 #[cfg(test)]
 mod tests {
     use crate::checks::Status;
+    use crate::checks::surveyed::entry;
     use crate::checks::surveyed::{proves, tree};
-    use quake_model::facts::Seen;
+    use quake_model::facts::{EntryKind, Seen};
+    use quake_model::time::Timestamp;
+
+    #[test]
+    fn the_log_is_in_the_time_of_the_hosts_zone() {
+        // The survey is of 00:00 UTC, and the log was changed at 23:55 of the day before, which it calls 01:55.
+        let half = "2026-11-23 01:55:00 status half-configured containerd.io:amd64 1.7.27-1";
+        let mut survey = tree(&[]);
+        let now = survey.taken.0;
+        survey.logs = Seen::Yes([("/var/log/dpkg.log".to_owned(), vec![half.to_owned()])].into());
+        let mut log = entry(EntryKind::File, 0o644);
+        let mut zone = entry(EntryKind::Link, 0o777);
+        zone.target = Some("/usr/share/zoneinfo/Europe/Berlin".to_owned());
+        survey.entries.insert("/etc/localtime".to_owned(), zone);
+        for (minutes, status, says) in
+            [(5, Status::Ok, "at work"), (24 * 60, Status::Ok, "at work")]
+        {
+            log.modified = Timestamp(now - minutes * 60_000);
+            survey
+                .entries
+                .insert("/var/log/dpkg.log".to_owned(), log.clone());
+            proves("host.packages", &survey, status, says);
+        }
+        let half = half.replace("01:55", "01:25");
+        survey.logs = Seen::Yes([("/var/log/dpkg.log".to_owned(), vec![half])].into());
+        log.modified = Timestamp(now - 35 * 60_000);
+        survey.entries.insert("/var/log/dpkg.log".to_owned(), log);
+        proves("host.packages", &survey, Status::Warn, "half-configured");
+    }
 
     #[test]
     fn the_last_state_of_each_package_counts() {

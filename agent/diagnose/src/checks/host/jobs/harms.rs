@@ -21,6 +21,9 @@ impl Harm {
     }
 }
 
+/// What turning swap on does.
+pub(super) const SWAP: &str = "turns swap on, and kubelet does not start where it is";
+
 const SERVICES: &[&str] = &[
     "kubelet",
     "containerd",
@@ -177,7 +180,7 @@ pub(super) const HARMS: &[Harm] = &[
     Harm {
         commands: &[&["swapon"], &["fallocate", "swap"], &["mkswap"]],
         objects: &[],
-        does: "turns swap on, and kubelet does not start where it is",
+        does: SWAP,
         fix: "swapoff -a",
     },
     Harm {
