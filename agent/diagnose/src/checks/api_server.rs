@@ -2,7 +2,7 @@
 
 mod webhooks;
 
-use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
 use super::{stage, static_pods};
 use quake_model::facts::{ProbeFacts, ProbeSeen, Unseen};
@@ -84,6 +84,7 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
     };
     let mut finding = Finding::new(format!("kube-apiserver at {url} {how}"), fix);
+    finding = finding.by(Certainty::Possible);
     if let Ok(containers) = static_pods::containers_of(node, COMPONENT) {
         for container in containers {
             let code = container

@@ -11,7 +11,7 @@ mod running;
 pub(super) use pods::is_held_back;
 pub(super) use running::RUNNING;
 
-use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
 use quake_model::facts::{EntryFacts, EntryKind, ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
@@ -235,6 +235,7 @@ pub(super) fn silent(ill: &ProbeSeen) -> Result<Verdict, Unseen> {
         "read its log: tail -n 50 /var/log/{component}.log, or /var/log/pods/kube-system_{component}-*/*/*.log"
     );
     Finding::new(format!("{component} {said}"), fix)
+        .by(Certainty::Possible)
         .coded(Code::ReadyProbeFailing)
         .seen("url", url)
         .fail()

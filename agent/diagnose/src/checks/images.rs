@@ -185,23 +185,28 @@ fn of_inspection(reason: &Reason<'_>, what: &str) -> Option<Finding> {
     )
 }
 
-/// The finding of a pull that failed for a reason of which only the tables of all programs' lines know.
+/// The finding of a pull that failed for a reason of which only the tables of all programs' lines know, or of which they know
+/// much more than that the registry answered 401 or 403.
 fn of_any_table(
     node: &Node<'_>,
     reason: &Reason<'_>,
     what: &str,
     lines: &[&String],
 ) -> Option<Finding> {
-    if reason.known.means != GENERAL {
-        return None;
-    }
+    let own: usize = reason.known.parts.iter().map(|part| part.len()).sum();
+    let is_refusal = reason.known.parts.iter().any(|part| part.starts_with("40"));
+    let least = match reason.known.means == GENERAL {
+        true => 0,
+        false if is_refusal => 2 * own,
+        false => return None,
+    };
     let image = image_in(reason.line);
     let of_image = lines
         .iter()
         .filter(|line| image_in(line) == image && !line.contains(BACK_OFF));
     let (line, row) = of_image
         .filter_map(|line| Some((line, log_lines::find(line)?)))
-        .find(|(_, row)| row.check == "images.pull" && !row.general)?;
+        .find(|(_, row)| row.check == "images.pull" && !row.general && row.length() >= least)?;
     let fix = completed(row.fix, line, "containerd", &node.survey().texts);
     let finding = Finding::new(
         format!("{what}: {}", meaning(row.means, row.fix, line)),

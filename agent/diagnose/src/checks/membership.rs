@@ -2,7 +2,7 @@
 //! node that is registered; [`CHECKS`] comes after it.
 
 use super::asked::kubelet_flag;
-use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::kubelet::reasons::AWAY;
 use super::node::Node;
 use super::stage;
@@ -69,6 +69,8 @@ pub(super) const CHECKS: &[Check] = &[
             "net.settings",
             "images.pull",
             "lifecycle.interruption",
+            "host.memory",
+            "net.managers",
             "cni.addresses",
             "runtime.shims",
             "apiserver.webhooks",
@@ -140,7 +142,7 @@ fn registered(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let what = format!("the API server does not know the node {wanted}");
             let finding = match latest(journal, AWAY) {
                 Some(reason) => from_journal(&reason, &what),
-                None => Finding::new(what, "journalctl -b -u kubelet.service | grep -i regist; systemctl restart kubelet.service"),
+                None => Finding::new(what, "journalctl -b -u kubelet.service | grep -i regist; systemctl restart kubelet.service").by(Certainty::Possible),
             };
             node.fail_after_boot(finding)
         }
@@ -197,7 +199,9 @@ fn ready(node: &Node<'_>) -> Result<Verdict, Unseen> {
             "the node is not ready ({}): {}",
             ready.reason, ready.message
         );
-        return Finding::new(what, fix_of(ready)).fail();
+        return Finding::new(what, fix_of(ready))
+            .by(Certainty::Possible)
+            .fail();
     }
     let pressure = [
         "DiskPressure",

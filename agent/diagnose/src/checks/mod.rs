@@ -6,6 +6,7 @@
 
 mod asked;
 mod boot_fault;
+mod causes;
 mod check;
 mod command_flags;
 mod from_journal;

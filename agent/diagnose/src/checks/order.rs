@@ -1,6 +1,7 @@
 //! Which finding comes first: root causes before what follows from them, a disk that does harm before all, then what the
 //! boot failed by.
 
+use super::causes::Link;
 use super::check::{Check, Severity};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,7 @@ const DISKS: &[&str] = &["host.disk-errors", "host.disk-latency", "host.disk-spa
 /// where nothing else explains it.
 const OTHERS: &[&str] = &[
     "net.ranges",
+    "net.managers",
     "net.routes",
     "host.firewall",
     "host.modules",
@@ -72,9 +74,15 @@ pub(super) struct Ranked {
     pub(super) because: Vec<usize>,
 }
 
-/// Orders findings. `blamed` are the checks that the boot's own fault belongs to.
-pub(super) fn rank(table: &[Check], found: &[Found], blamed: &BTreeSet<usize>) -> Vec<Ranked> {
-    let explained = explanations(table);
+/// Orders findings. `blamed` are the checks that the boot's own fault belongs to, `links` what the evidence explains beside
+/// the table.
+pub(super) fn rank(
+    table: &[Check],
+    found: &[Found],
+    blamed: &BTreeSet<usize>,
+    links: &[Link],
+) -> Vec<Ranked> {
+    let explained = linked(explanations(table), links);
     let failed: BTreeSet<usize> = found
         .iter()
         .filter(|found| found.failed)
@@ -128,7 +136,7 @@ pub(super) fn rank(table: &[Check], found: &[Found], blamed: &BTreeSet<usize>) -
 }
 
 /// For each check all that could explain it, in any number of steps. A check names only such as stand before it.
-fn explanations(table: &[Check]) -> BTreeMap<usize, BTreeSet<usize>> {
+pub(super) fn explanations(table: &[Check]) -> BTreeMap<usize, BTreeSet<usize>> {
     let mut all: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for (index, check) in table.iter().enumerate() {
         let mut of_this = BTreeSet::new();
@@ -142,4 +150,24 @@ fn explanations(table: &[Check]) -> BTreeMap<usize, BTreeSet<usize>> {
         all.insert(index, of_this);
     }
     all
+}
+
+/// What the table explains, and what the evidence explains beside it: of an effect, and of all that follows from it.
+fn linked(
+    mut explained: BTreeMap<usize, BTreeSet<usize>>,
+    links: &[Link],
+) -> BTreeMap<usize, BTreeSet<usize>> {
+    for link in links {
+        // A cause does not follow from what it explains.
+        let Some(of_cause) = explained.get_mut(&link.cause) else {
+            continue;
+        };
+        of_cause.remove(&link.effect);
+        for (index, causes) in &mut explained {
+            if *index != link.cause && (*index == link.effect || causes.contains(&link.effect)) {
+                causes.insert(link.cause);
+            }
+        }
+    }
+    explained
 }

@@ -20,6 +20,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
     because: &[
         "host.oom",
         "host.disk-space",
+        "net.managers",
         "net.ranges",
         "net.ports",
         "dns.names",

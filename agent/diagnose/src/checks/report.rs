@@ -1,6 +1,7 @@
 //! The report of a diagnosis: what each check came to, and the findings with root causes first.
 
 use super::boot_fault;
+use super::causes::links;
 use super::check::{Certainty, Check, Finding, Severity, Verdict};
 use super::logs;
 use super::node::Node;
@@ -48,6 +49,8 @@ pub struct CheckReport {
     pub because: Vec<&'static str>,
     /// Whether what it needs was not seen: then it may hold or not.
     pub unseen: bool,
+    /// How many lines of logs say what the finding says, where it has that from them.
+    pub heard: usize,
 }
 
 /// How many checks came to what.
@@ -121,7 +124,11 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     for index in harmful(chosen, &found(&checks)) {
         checks[index].status = Status::Fail;
     }
-    let ranked = rank(chosen, &found(&checks), &blamed);
+    let links = links(&checks);
+    for link in &links {
+        checks[link.cause].status = Status::Fail;
+    }
+    let ranked = rank(chosen, &found(&checks), &blamed, &links);
     for one in &ranked {
         let because = one.because.iter().map(|cause| chosen[*cause].id);
         checks[one.index].because = because.collect();
@@ -256,5 +263,6 @@ fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
         finding,
         because: Vec::new(),
         unseen,
+        heard: 0,
     }
 }

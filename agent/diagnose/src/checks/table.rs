@@ -22,6 +22,7 @@ const AREAS: &[&[Check]] = &[
     host::TRUST,
     host::CAPACITY,
     net::LINKS,
+    net::MANAGERS,
     net::RANGES,
     net::SETTINGS,
     net::FILTERS,

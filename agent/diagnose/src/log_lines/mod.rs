@@ -40,6 +40,18 @@ impl LogLine {
         self.parts.iter().all(|part| line.contains(part))
     }
 
+    /// Where its parts begin in a line that it fits.
+    pub(crate) fn start(&self, line: &str) -> Option<usize> {
+        self.parts.iter().filter_map(|part| line.rfind(part)).min()
+    }
+
+    /// Where its parts end in a line that it fits.
+    pub(crate) fn end(&self, line: &str) -> Option<usize> {
+        let ends = self.parts.iter();
+        ends.filter_map(|part| Some(line.rfind(part)? + part.len()))
+            .max()
+    }
+
     /// How exactly it says what the line is.
     pub(crate) fn length(&self) -> usize {
         self.parts.iter().map(|part| part.len()).sum()

@@ -13,6 +13,11 @@ pub(super) const JOURNALS: &[&str] = &[
     "chronyd.service",
     "systemd-timesyncd.service",
     "systemd-networkd.service",
+    "systemd-resolved.service",
+    "systemd-udevd.service",
+    "systemd-oomd.service",
+    "NetworkManager.service",
+    "fapolicyd.service",
     "cloud-init.service",
     "cloud-final.service",
 ];

@@ -45,6 +45,9 @@ const UNITS: &[&str] = &[
     "chronyd.service",
     "firewalld.service",
     "ufw.service",
+    "NetworkManager.service",
+    "nm-cloud-setup.service",
+    "nm-cloud-setup.timer",
 ];
 
 /// Where a node's filesystems are that fill up.

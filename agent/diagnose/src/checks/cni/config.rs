@@ -1,7 +1,7 @@
 //! `cni.config`: whether there is a configuration, and whether it can be read.
 
 use super::configuration::{Candidate, DIRECTORY, candidates};
-use crate::checks::check::{Finding, Verdict};
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::read_error::read_error;
 use crate::checks::runtime::configuration::{Reading, read};
@@ -186,5 +186,5 @@ fn brought(node: &Node<'_>, network: &ExpectedNetwork) -> Result<Verdict, Unseen
 
 /// What comes by itself is late only once the boot ended.
 fn late(node: &Node<'_>, finding: Finding) -> Result<Verdict, Unseen> {
-    node.fail_after_boot(finding.coded(Code::ReadyCniMissing))
+    node.fail_after_boot(finding.by(Certainty::Possible).coded(Code::ReadyCniMissing))
 }

@@ -31,6 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
             "net.settings",
             "host.modules",
             "net.api-server",
+            "net.managers",
             "net.ranges",
             "host.sysctl",
             "host.firewall",

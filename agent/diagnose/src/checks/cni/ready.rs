@@ -1,10 +1,10 @@
 //! `cni.ready`: the pod of the `DaemonSet` that brings the network.
 
 use super::configuration::candidates;
-use crate::checks::check::{Finding, Verdict};
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
-use crate::checks::logs::{is_fatal, last_error};
+use crate::checks::logs::{is_fatal, last_error, last_word};
 use crate::checks::named::{completed, remedy};
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -113,9 +113,10 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
             };
             let fix = fix.map_or_else(|| more.clone(), |fix| format!("{fix}; {more}"));
             Finding::new(format!("{how}: {means}"), fix)
+                .by(Certainty::Likely)
                 .seen("log", quake_formats::yaml::shorten(line, 300))
         }
-        None => Finding::new(how, more),
+        None => Finding::new(how, more).by(Certainty::Possible),
     };
     let mut finding = finding.seen("image", &pod.image);
     let said = |line: &&String| {
@@ -155,7 +156,8 @@ fn cause(pod: &PodSeen) -> Option<Cause<'_>> {
             line,
         });
     }
-    let line = logs().find_map(|log| last_error(log))?;
+    let line = logs().find_map(|log| last_error(log));
+    let line = line.or_else(|| logs().find_map(|log| last_word(log)))?;
     Some(Cause {
         means: innermost(line),
         fix: None,
@@ -179,11 +181,13 @@ fn waiting(own: &[&PodSeen]) -> Finding {
         Some((line, Some((means, fix, _)))) => {
             let means = meaning(means, fix, line);
             Finding::new(format!("{what}: {means}"), format!("{fix}; {more}"))
+                .by(Certainty::Likely)
                 .seen("log", quake_formats::yaml::shorten(line, 300))
         }
         Some((line, None)) => Finding::new(format!("{what}: {}", innermost(line)), more)
+            .by(Certainty::Possible)
             .seen("log", quake_formats::yaml::shorten(line, 300)),
-        None => Finding::new(what, more),
+        None => Finding::new(what, more).by(Certainty::Possible),
     }
 }
 
@@ -194,6 +198,7 @@ fn missing(node: &Node<'_>, network: &Network) -> Result<Verdict, Unseen> {
             "kubectl -n kube-system get daemonset,pods -o wide | grep {}; a DaemonSet that is missing is an add-on that was not applied (kops update cluster --yes)",
             network.pod()
         ),
-    );
+    )
+    .by(Certainty::Possible);
     node.fail_after_boot(finding)
 }

@@ -3,7 +3,7 @@
 use super::asked::{askable, own};
 use super::{silent, without_members};
 use crate::checks::api_server;
-use crate::checks::check::{Finding, Verdict};
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::innermost;
 use crate::checks::node::Node;
@@ -80,7 +80,12 @@ fn unhealthy(node: &Node<'_>, member: &MemberSeen) -> Result<Verdict, Unseen> {
         (None, Some(line)) => format!("; of its peers its log says: {}", innermost(line)),
         (None, None) => String::new(),
     };
+    let certainty = match why.is_empty() {
+        true => Certainty::Possible,
+        false => Certainty::Likely,
+    };
     let mut finding = Finding::new(format!("etcd-{cluster} {said}{why}"), fix)
+        .by(certainty)
         .coded(Code::ReadyProbeFailing)
         .seen("url", url);
     if let Some(line) = of_manager.or(of_peers) {
@@ -154,6 +159,7 @@ fn told_by_the_api_server(node: &Node<'_>, alive: &[String]) -> Option<Finding> 
     };
     Some(
         finding
+            .by(Certainty::Possible)
             .coded(Code::ReadyProbeFailing)
             .seen("url", &probe.url),
     )

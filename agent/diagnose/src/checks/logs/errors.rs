@@ -2,7 +2,7 @@
 
 use super::collected::Log;
 use super::line::{self, Level, shape};
-use crate::checks::check::Finding;
+use crate::checks::check::{Certainty, Finding};
 use crate::checks::innermost::innermost;
 use crate::checks::named::{Texts, remedy};
 use crate::checks::report::{CheckReport, Status};
@@ -33,12 +33,12 @@ struct Group<'a> {
     after: usize,
 }
 
-/// The finding of errors that nothing explains; `None` where there are none.
+/// The finding of errors that nothing explains, and how many say the first of it; `None` where there are none.
 pub(super) fn unexplained(
     checks: &[CheckReport],
     logs: &[Log<'_>],
     texts: &Texts,
-) -> Option<Finding> {
+) -> Option<(Finding, usize)> {
     let explained = Explained::new(checks);
     let all = groups(logs, &explained);
     let counts = |group: &Group<'_>| {
@@ -94,7 +94,8 @@ pub(super) fn unexplained(
             format_args!("{} other kinds of errors", groups.len() - SHOWN),
         );
     }
-    Some(finding)
+    let heard = if from.is_of_user() { 0 } else { first.count };
+    Some((finding.by(Certainty::Likely), heard))
 }
 
 /// How far behind a group stands: lines that only open what others say, pods that are none of the cluster's own, and

@@ -2,11 +2,13 @@
 
 use super::collected::{KERNEL, Log};
 use super::line::Level;
-use crate::checks::check::{Finding, Severity, Source};
+use crate::checks::causes::is_symptom;
+use crate::checks::check::{Certainty, Finding, Severity, Source};
 use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::report::{CheckReport, Status};
 use crate::log_lines::{self, LogLine};
 use quake_formats::yaml::shorten;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How many characters of a line a row names that tells it from others.
@@ -28,6 +30,16 @@ const SYMPTOMS: &[&str] = &[
     "node.taints",
 ];
 
+/// Lines that say again what the node's own conditions say.
+const OF_SYMPTOMS: &[&str] = &[
+    "NetworkPluginNotReady",
+    "cni plugin not initialized",
+    "cni config uninitialized",
+    "PLEG is not healthy",
+    "container runtime is down",
+    "CrashLoopBackOff",
+];
+
 /// Checks of the kernel's log that look for few lines, and weigh no others.
 const OF_FEW_LINES: &[&str] = &["host.kernel", "host.apparmor"];
 
@@ -38,6 +50,8 @@ struct Hit<'a> {
     line: &'a str,
     row: &'static LogLine,
     count: usize,
+    /// Its place in the log.
+    at: usize,
     /// Whether the program ended with it.
     is_last: bool,
     level: Level,
@@ -59,6 +73,7 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
             if OF_PROGRAMS.contains(&one.check.area()) {
                 name_the_cause(finding);
             }
+            name_by_lines(finding, &mut found);
             enrich(finding, &found);
             one.note.clone_from(&finding.summary);
         } else {
@@ -72,7 +87,7 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
 /// The checks that could explain what failed, where only symptoms did.
 fn causes_of_symptoms(checks: &[CheckReport]) -> BTreeSet<&'static str> {
     let failed = || checks.iter().filter(|one| one.status == Status::Fail);
-    match failed().all(|one| SYMPTOMS.contains(&one.check.id)) {
+    match failed().all(|one| SYMPTOMS.contains(&one.check.id) || is_symptom(one)) {
         true => failed()
             .flat_map(|one| one.check.because)
             .copied()
@@ -113,10 +128,12 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
             line,
             row,
             count: 0,
+            at: index,
             is_last: false,
             level,
         });
         hit.line = line;
+        hit.at = index;
         hit.count += 1;
         hit.level = hit.level.max(level);
     }
@@ -127,9 +144,18 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
     hits
 }
 
-/// What is known of a line: a row that says what to do before one that leaves it to the line.
+/// What is known of a line: of a chain of errors the innermost, and a row that says what to do before one that leaves it to
+/// the line.
 fn telling(line: &str) -> Option<&'static LogLine> {
     let row = log_lines::find(line)?;
+    let within =
+        log_lines::fitting(line).filter(|other| is_specific(other) && !other.from.is_empty());
+    let inner = within
+        .filter(|other| other.start(line) > row.end(line))
+        .max_by_key(|other| other.start(line));
+    if inner.is_some() {
+        return inner;
+    }
     if !is_in_line(row.fix) {
         return Some(row);
     }
@@ -154,6 +180,25 @@ fn name_the_cause(finding: &mut Finding) {
             false => format!("{}; {}", row.fix, finding.fix),
         };
     }
+}
+
+/// A check that saw only a symptom learns the cause from the line that says most of the same thing.
+fn name_by_lines(finding: &mut Finding, found: &mut [Hit<'_>]) {
+    if finding.certainty != Certainty::Possible {
+        return;
+    }
+    found.sort_by_key(weight);
+    let tells = |hit: &&Hit<'_>| {
+        let is_symptom = OF_SYMPTOMS.iter().any(|words| hit.line.contains(words));
+        is_specific(hit.row) && !is_symptom && hit.log.is_near_end(hit.line)
+    };
+    let Some(hit) = found.iter().find(tells) else {
+        return;
+    };
+    let mut named = finding.clone().by(Certainty::Likely);
+    named.summary = format!("{}: {}", finding.summary, hit.row.means);
+    named.fix = format!("{}; {}", fix_of(hit), finding.fix);
+    *finding = named.seen(&hit.log.name, shorten(hit.line, QUOTED));
 }
 
 /// Adds to a finding what known lines say of the same thing.
@@ -195,7 +240,7 @@ fn fix_of(hit: &Hit<'_>) -> String {
 fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
     let found = found.into_iter();
     let mut told: Vec<Hit<'_>> = found.filter(|hit| counts(hit, one, explains)).collect();
-    told.sort_by_key(|hit| std::cmp::Reverse((hit.is_last, hit.level, hit.count)));
+    told.sort_by_key(weight);
     let Some(first) = told.first() else { return };
     let often = match first.count {
         1 => "logged it".to_owned(),
@@ -204,12 +249,15 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
     let means = meaning(first.row.means, first.row.fix, first.line);
     let is_wrapped = log_lines::find(first.line) != Some(first.row);
     let ids = match ids(first.line, &means) {
-        none if none.is_empty() && is_wrapped => format!(": {}", innermost(first.line)),
+        none if none.is_empty() && (is_wrapped || ends_with_more(first, &means)) => {
+            format!(": {}", innermost(first.line))
+        }
         ids => ids,
     };
     let summary = format!("{means}{ids} ({} {often})", first.log.name);
     let mut finding =
         Finding::new(summary, fix_of(first)).seen(&first.log.name, shorten(first.line, QUOTED));
+    finding = finding.by(Certainty::Likely);
     for hit in &told[1..] {
         let text = format!(
             "{} ({}: {})",
@@ -222,7 +270,35 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
     let fails = is_reason(first, explains) && one.check.severity == Severity::Critical;
     one.status = if fails { Status::Fail } else { Status::Warn };
     one.note.clone_from(&finding.summary);
+    one.heard = told.iter().map(|hit| hit.count).sum();
     one.finding = Some(finding);
+}
+
+/// What a program ended with comes first, then what is worse, what comes more often, and what came before the others.
+fn weight(hit: &Hit<'_>) -> impl Ord + use<> {
+    (Reverse((hit.is_last, hit.level, hit.count)), hit.at)
+}
+
+/// Whether a line goes on with an error behind what its row knows, and the meaning does not have it.
+fn ends_with_more(hit: &Hit<'_>, means: &str) -> bool {
+    const ERRORS: &[&str] = &[
+        "denied",
+        "refused",
+        "timeout",
+        "deadline",
+        "no such",
+        "not found",
+        "x509",
+        "status code",
+        "cannot",
+        "failed",
+        "already",
+    ];
+    let inner = innermost(hit.line);
+    let end = hit.row.end(hit.line).unwrap_or_default();
+    let rest = hit.line.get(end..).unwrap_or_default();
+    let is_error = |text: &str| ERRORS.iter().any(|word| text.contains(word));
+    is_error(rest) && is_error(&inner) && !means.contains(&inner)
 }
 
 /// The resources of AWS that a line names and its meaning does not, as the end of a clause.

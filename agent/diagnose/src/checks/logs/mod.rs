@@ -77,6 +77,25 @@ pub(super) fn last_error(log: &[String]) -> Option<&str> {
     found.map(String::as_str)
 }
 
+/// The last line of a program that ended and that says something, whatever it calls it: programs of shells have no levels.
+pub(super) fn last_word(log: &[String]) -> Option<&str> {
+    const SIGNS: &[&str] = &[
+        ": ",
+        "annot",
+        "ailed",
+        "denied",
+        "not found",
+        "o such",
+        "nvalid",
+        "nable",
+    ];
+    let says = |line: &&String| {
+        let is_unmarked = line::level(line) == line::Level::Unknown;
+        is_unmarked && SIGNS.iter().any(|sign| line.contains(sign))
+    };
+    log.iter().rev().find(says).map(String::as_str)
+}
+
 /// Reads the logs once all checks are made: known lines support their checks, and errors that are left are a finding.
 pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let logs = collected::logs(node);
@@ -87,8 +106,9 @@ pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let is_silent = checks.iter().all(|one| one.finding.is_none());
     let unexplained = errors::unexplained(checks, &logs, &node.survey().texts);
     let repeated = || warnings::repeated(&logs).filter(|_| is_silent);
-    if let Some(finding) = unexplained.or_else(repeated) {
+    if let Some((finding, heard)) = unexplained.or_else(repeated) {
         let one = &mut checks[index];
+        one.heard = heard;
         one.status = Status::Warn;
         one.note.clone_from(&finding.summary);
         one.finding = Some(finding);

@@ -11,6 +11,31 @@ use std::collections::BTreeMap;
 /// So many of one kind are no accident. A guess: healthy nodes log fewer that say that something failed.
 const MANY: usize = 3;
 
+/// So many of a program that is none of the node's own. A guess: agents of vendors warn a few times an hour.
+const VERY_MANY: usize = 12;
+
+/// Whether a log is of a program that the node needs.
+fn is_of_node(name: &str) -> bool {
+    const PROGRAMS: &[&str] = &[
+        "chrony",
+        "containerd",
+        "docker",
+        "etcd",
+        "kernel",
+        "kops-",
+        "kubelet",
+        "protokube",
+        "quake-agent",
+        "systemd-",
+        "/var/log/aws-routed-eni/",
+        "/var/log/calico/",
+        "/var/log/etcd",
+        "/var/log/kube",
+    ];
+    let is_own = PROGRAMS.iter().any(|start| name.starts_with(start));
+    is_own || name.contains(" of pod kube-system/")
+}
+
 /// Words of a line that says that something does not work.
 const SIGNS: &[&str] = &[
     "rror",
@@ -27,7 +52,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// The finding of the warning that is repeated most, late in a log of the node's own programs.
-pub(super) fn repeated(logs: &[Log<'_>]) -> Option<Finding> {
+pub(super) fn repeated(logs: &[Log<'_>]) -> Option<(Finding, usize)> {
     let mut by_shape: BTreeMap<(usize, String), (usize, &str)> = BTreeMap::new();
     let own = logs.iter().enumerate().filter(|(_, log)| !log.is_of_user());
     for (number, log) in own {
@@ -44,7 +69,14 @@ pub(super) fn repeated(logs: &[Log<'_>]) -> Option<Finding> {
     }
     let mut many: Vec<_> = by_shape
         .into_iter()
-        .filter(|(_, (count, line))| *count >= MANY && *count > log_lines::usual(line))
+        .filter(|((number, _), (count, line))| {
+            let least = if is_of_node(&logs[*number].name) {
+                MANY
+            } else {
+                VERY_MANY
+            };
+            *count >= least && *count > log_lines::usual(line)
+        })
         .collect();
     many.sort_by_key(|(_, (count, _))| std::cmp::Reverse(*count));
     let ((number, _), (count, line)) = many.first()?;
@@ -62,12 +94,10 @@ pub(super) fn repeated(logs: &[Log<'_>]) -> Option<Finding> {
     )
     .by(Certainty::Possible)
     .seen(&log.name, shorten(line, 300));
-    Some(
-        many[1..]
-            .iter()
-            .take(2)
-            .fold(finding, |finding, ((number, _), (_, line))| {
-                finding.seen(&logs[*number].name, shorten(line, 300))
-            }),
-    )
+    let others = many[1..].iter().take(2);
+    let finding = others.fold(finding, |finding, ((number, _), (_, line))| {
+        finding.seen(&logs[*number].name, shorten(line, 300))
+    });
+    // What nobody knows is no cause.
+    Some((finding, 0))
 }

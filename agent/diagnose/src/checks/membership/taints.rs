@@ -1,14 +1,18 @@
 //! `node.taints`: taints that somebody should take off, and who that is.
 
 use super::object;
-use crate::checks::check::{Finding, Verdict};
+use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::innermost::innermost;
-use crate::checks::logs::last_error;
+use crate::checks::logs::{is_error, last_error};
+use crate::checks::named::remedy;
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
 
 /// The taint that a cloud controller takes off once it has looked at the node.
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+/// So many errors of a controller that runs are no accident.
+const MANY: usize = 3;
 
 /// Taints of other programs, by how their keys begin: what they mean, and what to do. Sources: the documentation of each.
 const OTHERS: &[(&str, &str, &str)] = &[
@@ -54,12 +58,14 @@ const OTHERS: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// The cloud controller that runs here and ends, and its last error.
+/// The cloud controller that runs here, and the last error of one that ends or that repeats it.
 fn of_controller<'a>(node: &Node<'a>) -> Option<(&'a str, &'a str)> {
     let runtime = node.survey().runtime.ok()?;
     let mut pods = runtime.pods.iter().flatten();
     let pod = pods.find(|pod| {
-        pod.name.contains("cloud-controller-manager") && pod.exit_code.is_some_and(|code| code != 0)
+        let ends = pod.exit_code.is_some_and(|code| code != 0);
+        let errors = pod.log.iter().filter(|line| is_error(line)).count();
+        pod.name.contains("cloud-controller-manager") && (ends || errors >= MANY)
     })?;
     Some((pod.name.as_str(), last_error(&pod.log)?))
 }
@@ -67,13 +73,25 @@ fn of_controller<'a>(node: &Node<'a>) -> Option<(&'a str, &'a str)> {
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let object = object(node)?;
     if object.taints.iter().any(|taint| taint.key == UNINITIALIZED) {
-        let why = of_controller(node).map_or(String::new(), |(pod, line)| {
+        let controller = of_controller(node);
+        let why = controller.map_or(String::new(), |(pod, line)| {
             format!(", and {pod} does not get on: {}", innermost(line))
         });
+        let texts = &node.survey().texts;
+        let named = controller
+            .and_then(|(_, line)| remedy(line, "aws-cloud-controller-manager", texts))
+            .map_or(String::new(), |named| format!("{named}; "));
+        let certainty = match why.is_empty() {
+            true => Certainty::Possible,
+            false => Certainty::Likely,
+        };
         return Finding::new(
             format!("the node waits for a cloud controller to look at it{why}"),
-            "run one in the cluster (aws-cloud-controller-manager), or look at its log: kubectl -n kube-system logs -l k8s-app=aws-cloud-controller-manager; kubelet has --cloud-provider=external",
+            format!(
+                "{named}run one in the cluster (aws-cloud-controller-manager), or look at its log: kubectl -n kube-system logs -l k8s-app=aws-cloud-controller-manager; kubelet has --cloud-provider=external"
+            ),
         )
+        .by(certainty)
         .seen("taint", UNINITIALIZED)
         .fail();
     }

@@ -3,6 +3,7 @@
 mod baked;
 mod filters;
 mod links;
+mod managers;
 mod ports;
 mod proxy;
 mod range;
@@ -15,6 +16,7 @@ mod tests;
 
 pub(super) use filters::CHECKS as FILTERS;
 pub(super) use links::CHECKS as LINKS;
+pub(super) use managers::CHECKS as MANAGERS;
 pub(super) use ports::CHECKS as PORTS;
 pub(super) use proxy::CHECKS as PROXY;
 pub(super) use ranges::CHECKS as RANGES;

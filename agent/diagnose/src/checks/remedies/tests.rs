@@ -121,6 +121,7 @@ fn a_remedy_does_not_send_to_checks_that_hold() {
         finding: None,
         because: Vec::new(),
         unseen: false,
+        heard: 0,
     };
     let fix = "quake-agent diagnose --only certificates names it; write it anew";
     let with = |status: Status| {

@@ -5,7 +5,7 @@ use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::etcd::is_held_back;
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::{innermost, meaning};
-use crate::checks::logs::{is_error, last_error};
+use crate::checks::logs::{is_error, last_error, last_word};
 use crate::checks::named;
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -202,7 +202,8 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
             format!("{fix}; its log: {logs}")
         }
         None => {
-            let last = last_error(&container.log).filter(|_| !is_oom);
+            let last = last_error(&container.log).or_else(|| last_word(&container.log));
+            let last = last.filter(|_| !is_oom);
             let error = last.map(innermost);
             if let Some(error) = &error {
                 summary = format!("{summary}: {error}");
