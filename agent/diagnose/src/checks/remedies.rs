@@ -69,6 +69,8 @@ pub(super) struct Remedies<'a> {
     all: Vec<&'static str>,
     /// What a placeholder stands for, after these words.
     names: Vec<(&'static str, String)>,
+    /// The same for the words that rows of log lines have in their place.
+    words: Vec<(&'static str, String)>,
 }
 
 impl<'a> Remedies<'a> {
@@ -80,6 +82,7 @@ impl<'a> Remedies<'a> {
             hold: hold.map(|one| one.check.id).collect(),
             all: checks.iter().map(|one| one.check.id).collect(),
             names: names(node),
+            words: words(node),
         }
     }
 
@@ -105,6 +108,9 @@ impl<'a> Remedies<'a> {
     /// The remedy with the node's names, and with those that its evidence or its summary has.
     fn filled(&self, finding: &Finding) -> String {
         let mut fix = finding.fix.clone();
+        for (word, value) in &self.words {
+            fix = fix.replace(word, value);
+        }
         if !fix.contains('<') {
             return fix;
         }
@@ -256,6 +262,23 @@ fn names(node: &Node<'_>) -> Vec<(&'static str, String)> {
     names.extend(version.map(|it| ("etcd-v<version>", format!("etcd-v{}", it.version))));
     names.extend(interface(node).map(|name| ("<interface>", name)));
     names
+}
+
+/// What the words of rows of log lines stand for: the cluster and the region.
+fn words(node: &Node<'_>) -> Vec<(&'static str, String)> {
+    let mut words = Vec::new();
+    let record = node.survey().record.as_ref();
+    if let Some(spec) = record.and_then(|record| record.spec.as_ref()) {
+        let cluster = &spec.cluster;
+        words.push(("=CLUSTER", format!("={cluster}")));
+        words.push(("/CLUSTER=", format!("/{cluster}=")));
+        words.push((".CLUSTER", format!(".{cluster}")));
+    }
+    if let Some(instance) = record.and_then(|record| record.instance.as_ref()) {
+        words.push(("-REGION-", format!("-{}-", instance.region)));
+        words.push((".REGION.", format!(".{}.", instance.region)));
+    }
+    words
 }
 
 /// The interface that leads out of the node: that of its default route, else the first that is no container's.

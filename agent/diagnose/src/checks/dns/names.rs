@@ -1,7 +1,7 @@
 //! The check of the names that the node needs.
 
 use super::published::PUBLISHED;
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{NameSeen, Reached, Unseen};
 use std::net::Ipv4Addr;
@@ -130,7 +130,7 @@ fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], asked: usi
         (true, 2..) => format!("none of {asked} names resolves, {} among them", first.name),
         _ => format!("{} does not resolve", first.name),
     };
-    let finding = Finding::new(summary, fix);
+    let finding = Finding::new(summary, fix).by(Certainty::Possible);
     let told = lost.iter().copied().chain(
         all.iter()
             .filter(|seen| !seen.server.is_empty() && seen.addresses.is_empty()),

@@ -129,8 +129,10 @@ fn of_peers<'a>(node: &Node<'a>, cluster: &str) -> Option<&'a str> {
     const OF_PEERS: &[&str] = &["rafthttp", "rejected connection", "peer"];
     let names = [format!("etcd-manager-{cluster}"), format!("etcd-{cluster}")];
     let has = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
+    // etcd-manager's own client, which does not reach the member of this node, is no peer.
+    let is_own = |line: &str| line.contains("error building etcd client");
     latest_of_pods(node, &names, |line| {
-        has(line, OF_PEERS) && has(line, REFUSED)
+        has(line, OF_PEERS) && has(line, REFUSED) && !is_own(line)
     })
 }
 

@@ -76,7 +76,39 @@ fn no_watches(node: &Node<'_>) -> Option<Finding> {
     let fix = format!(
         "echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system; then restart the unit that says so"
     );
-    Some(Finding::new(summary, fix).seen("journal", shorten(line, 300)))
+    let finding = Finding::new(summary, fix).seen("journal", shorten(line, 300));
+    Some(match watcher(node) {
+        Some((unit, line)) => {
+            let named = format!("{}: {unit} watches more than it gets", finding.summary);
+            let fix = format!(
+                "take /var/lib/containerd, /var/lib/docker and /var/lib/kubelet out of what {unit} watches, and restart it; until then: {}",
+                finding.fix
+            );
+            let found = Finding {
+                summary: named,
+                fix,
+                ..finding
+            };
+            found.seen(unit, shorten(line, 300))
+        }
+        None => finding,
+    })
+}
+
+/// A unit of others that could not watch any more itself, and its line: it has the most.
+fn watcher<'a>(node: &Node<'a>) -> Option<(&'a str, &'a str)> {
+    let journals = node.survey().journals.ok()?;
+    let others = journals
+        .iter()
+        .filter(|(unit, _)| !UNITS.contains(&unit.as_str()));
+    let mut found = others.filter_map(|(unit, lines)| {
+        let line = lines.iter().rev().find(|line| {
+            let fails = ["ould not", "ailed", "annot", "no space left"];
+            line.contains("inotify") && fails.iter().any(|words| line.contains(words))
+        })?;
+        Some((unit.as_str(), line.as_str()))
+    });
+    found.next()
 }
 
 /// A limit that is as good as reached.
@@ -123,7 +155,7 @@ fn no_processes(node: &Node<'_>) -> Option<Finding> {
     let group = group_of(line);
     let finding = match unit_of(group) {
         Some(unit) => {
-            let set = setting(node, unit, "TasksMax");
+            let set = setting(node, unit, "TasksMax").or_else(|| default_tasks(node));
             let what = match &set {
                 Some((value, _)) => format!(
                     "{unit} may have {value} processes and threads (TasksMax), and has them all"
@@ -131,7 +163,7 @@ fn no_processes(node: &Node<'_>) -> Option<Finding> {
                 None => format!("{unit} has as many processes and threads as its TasksMax allows"),
             };
             let fix = format!(
-                "systemctl set-property {unit} TasksMax=infinity, which holds for containers too; take TasksMax out of its drop-ins; systemctl status {unit} shows Tasks and the limit"
+                "systemctl set-property {unit} TasksMax=infinity, which holds for containers too; take TasksMax out of its drop-ins, or DefaultTasksMax out of /etc/systemd/system.conf and system.conf.d; systemctl status {unit} shows Tasks and the limit"
             );
             match set {
                 Some((_, path)) => Finding::new(what, fix).seen("file", path),
@@ -243,6 +275,18 @@ fn no_files(node: &Node<'_>) -> Option<Finding> {
         None => finding,
     };
     Some(finding.seen("journal", shorten(line, 300)))
+}
+
+/// What the manager's own files set for units that set nothing (systemd-system.conf(5), `DefaultTasksMax=`), and which.
+fn default_tasks(node: &Node<'_>) -> Option<(String, String)> {
+    const KEY: &str = "DefaultTasksMax=";
+    let texts = node.survey().texts.iter().rev();
+    let mut own = texts.filter(|(path, _)| path.starts_with("/etc/systemd/system.conf"));
+    own.find_map(|(path, text)| {
+        let mut lines = text.ok()?.lines().rev().map(str::trim);
+        let value = lines.find_map(|line| line.strip_prefix(KEY))?;
+        Some((value.to_owned(), path.clone()))
+    })
 }
 
 /// What a unit or its drop-ins set last, and in which file.

@@ -5,6 +5,7 @@ use super::line::Level;
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
 use crate::checks::innermost::{innermost, is_in_line, meaning};
+use crate::checks::order::explanations;
 use crate::checks::report::{CheckReport, Status};
 use crate::log_lines::{self, LogLine};
 use quake_formats::yaml::shorten;
@@ -71,7 +72,7 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
         let mut found = by_check.remove(one.check.id).unwrap_or_default();
         if let Some(finding) = &mut one.finding {
             if OF_PROGRAMS.contains(&one.check.area()) {
-                name_the_cause(finding);
+                name_the_cause(finding, one.check.area());
             }
             name_by_lines(finding, &mut found);
             enrich(finding, &found);
@@ -84,13 +85,22 @@ pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
     }
 }
 
-/// The checks that could explain what failed, where only symptoms did.
+/// The checks that could explain what failed, where only symptoms did. What follows from another failure does not count.
 fn causes_of_symptoms(checks: &[CheckReport]) -> BTreeSet<&'static str> {
-    let failed = || checks.iter().filter(|one| one.status == Status::Fail);
-    match failed().all(|one| SYMPTOMS.contains(&one.check.id) || is_symptom(one)) {
-        true => failed()
-            .flat_map(|one| one.check.because)
-            .copied()
+    let table: Vec<_> = checks.iter().map(|one| one.check).collect();
+    let explained = explanations(&table);
+    let all = checks.iter().enumerate();
+    let failed: BTreeSet<usize> = all
+        .filter(|(_, one)| one.status == Status::Fail)
+        .map(|(index, _)| index)
+        .collect();
+    let is_root = |index: &&usize| explained[*index].is_disjoint(&failed);
+    let mut roots = failed.iter().filter(is_root).map(|index| &checks[*index]);
+    match roots.all(|one| SYMPTOMS.contains(&one.check.id) || is_symptom(one)) {
+        true => failed
+            .iter()
+            .flat_map(|index| explained[index].iter())
+            .map(|index| checks[*index].check.id)
             .collect(),
         false => BTreeSet::new(),
     }
@@ -165,7 +175,7 @@ fn telling(line: &str) -> Option<&'static LogLine> {
 }
 
 /// A check that fails and quotes a log, but does not say what the line means, learns it.
-fn name_the_cause(finding: &mut Finding) {
+fn name_the_cause(finding: &mut Finding, area: &str) {
     let quoted = finding.evidence.iter().rev();
     let quoted = quoted.filter(|piece| matches!(piece.name.as_str(), "journal" | "log"));
     let lines: Vec<&str> = quoted.map(|piece| piece.value.as_str()).collect();
@@ -173,7 +183,11 @@ fn name_the_cause(finding: &mut Finding) {
     if rows.any(|row| finding.summary.contains(row.means)) {
         return;
     }
-    if let Some(row) = lines.iter().find_map(|line| log_lines::find(line)) {
+    // What a check knows of its own program says nothing of another's.
+    let is_of_area =
+        |row: &&LogLine| !row.from.is_empty() || row.check.split('.').next() == Some(area);
+    let found = lines.iter().filter_map(|line| log_lines::find(line));
+    if let Some(row) = found.into_iter().find(is_of_area) {
         finding.summary = format!("{}: {}", finding.summary, row.means);
         finding.fix = match is_in_line(row.fix) {
             true => format!("{}; {}", finding.fix, row.fix),
@@ -342,11 +356,15 @@ fn is_reason(hit: &Hit<'_>, explains: bool) -> bool {
     hit.is_last || (explains && is_late && is_specific(hit.row))
 }
 
+/// So many lines of the cluster's own pods, of what any program may log, are the reason of what failed.
+const REPEATED: usize = 3;
+
 /// Whether known lines count although the check did not fail.
 fn counts(hit: &Hit<'_>, one: &CheckReport, explains: bool) -> bool {
     let has_passed = one.status == Status::Ok;
     // Of what any program may log, the check itself would have seen the reason.
-    if hit.row.general && hit.log.is_of_pod() {
+    let is_repeated = explains && !hit.log.is_of_user() && hit.count >= REPEATED;
+    if hit.row.general && hit.log.is_of_pod() && !is_repeated {
         return false;
     }
     // A check of the kernel's log saw these lines, and weighed them.

@@ -96,7 +96,27 @@ pub(super) fn remedy(error: &str, texts: &Texts) -> Option<String> {
 
 /// Which collected file sets what a remedy names: a setting of a unit, or a key of sysctl other than to what it asks for.
 pub(in crate::checks) fn setter(fix: &str, texts: &Texts) -> Option<String> {
-    of_sysctl(fix, texts).or_else(|| of_unit(fix, texts))
+    of_sysctl(fix, texts)
+        .or_else(|| of_unit(fix, texts))
+        .or_else(|| of_resolver(fix, texts))
+}
+
+/// The file of systemd-resolved that turns on what a remedy turns off (resolved.conf(5), `DNSSEC=`).
+fn of_resolver(fix: &str, texts: &Texts) -> Option<String> {
+    const KEY: &str = "DNSSEC=";
+    if !fix.contains("DNSSEC=no") {
+        return None;
+    }
+    let own = texts.iter().rev();
+    let mut own = own.filter(|(path, _)| path.starts_with("/etc/systemd/resolved.conf"));
+    own.find_map(|(path, text)| {
+        let mut lines = text.ok()?.lines().map(str::trim);
+        let line = lines.find(|line| {
+            let value = line.strip_prefix(KEY);
+            value.is_some_and(|value| !matches!(value, "no" | "false" | ""))
+        })?;
+        Some(format!("{path} sets {line}"))
+    })
 }
 
 /// Where files of units are that someone wrote for this host.

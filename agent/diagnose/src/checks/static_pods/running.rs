@@ -4,7 +4,7 @@ use super::reasons::REASONS;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::etcd::is_held_back;
 use crate::checks::from_journal::QUOTED;
-use crate::checks::innermost::{innermost, meaning};
+use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::logs::{is_error, last_error, last_word};
 use crate::checks::named;
 use crate::checks::node::Node;
@@ -120,13 +120,23 @@ fn unstarted(node: &Node<'_>, component: &str) -> Finding {
         .as_ref()
         .and_then(|error| named::remedy(error, "kubelet", texts));
     let named = named.map_or(String::new(), |named| format!("{named}; "));
-    let why = error.map_or(String::new(), |error| format!(": {error}"));
+    let known = line
+        .and_then(|line| log_lines::find(line))
+        .filter(|row| !row.general && !row.from.is_empty() && !is_in_line(row.fix));
+    let named = known.map_or(named, |row| format!("{}; ", row.fix));
+    let meant = known.map_or(String::new(), |row| format!(": {}", row.means));
+    let why = error.map_or(String::new(), |error| format!(": {error}")) + &meant;
+    let certainty = match known {
+        Some(_) => Certainty::Likely,
+        None => Certainty::Possible,
+    };
     let finding = Finding::new(
         format!("kubelet has not started {component}{why}"),
         format!(
             "{named}journalctl -b -u kubelet.service | grep {component}; ls -d /var/log/pods/kube-system_{component}-* shows whether kubelet began it"
         ),
     );
+    let finding = finding.by(certainty);
     match line {
         Some(line) => finding.seen("journal", shorten(line, QUOTED)),
         None => finding,
@@ -162,6 +172,8 @@ pub(in crate::checks) fn known_in(log: &[String]) -> Option<(&'static str, &'sta
 }
 
 fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
+    // One that ended well was told to: what it logged before is not why.
+    let was_told = container.exit_code == Some(0);
     let of_host = killed_by_host(node, component);
     let is_oom = container.reason == "OOMKilled" || of_host;
     let how = match container.exit_code {
@@ -170,6 +182,7 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         Some(137) => {
             "was killed (137): by a failing liveness probe, or for want of memory".to_owned()
         }
+        Some(0) => "ended with 0: something told it to end".to_owned(),
         Some(code) => format!("ended with {code}"),
         None => format!("is {}", container.state),
     };
@@ -185,6 +198,9 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         true => format!(
             "raise resources.limits.memory of {component} in the cluster spec, or remove the limit; dmesg | grep -i oom shows what was killed"
         ),
+        false if was_told => format!(
+            "find who ended it: journalctl --since -1h | grep -iE 'sigterm|killing|{component}' (earlyoom, an agent, a liveness probe of kubelet, a job); its log: {logs}"
+        ),
         false => format!(
             "tail -n 50 {logs} (or /var/log/{component}.log); then fix the flag, file or peer that its last line names"
         ),
@@ -194,7 +210,7 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         container.restarts
     );
     let texts = &node.survey().texts;
-    let known = known_in(&container.log).filter(|_| !is_oom);
+    let known = known_in(&container.log).filter(|_| !is_oom && !was_told);
     let remedy = match known {
         Some((means, fix, line)) => {
             summary = format!("{summary}: {}", meaning(means, fix, line));
@@ -203,7 +219,7 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         }
         None => {
             let last = last_error(&container.log).or_else(|| last_word(&container.log));
-            let last = last.filter(|_| !is_oom);
+            let last = last.filter(|_| !is_oom && !was_told);
             let error = last.map(innermost);
             if let Some(error) = &error {
                 summary = format!("{summary}: {error}");
