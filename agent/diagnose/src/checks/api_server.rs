@@ -1,5 +1,6 @@
 //! Checks of the API server on a control plane.
 
+mod services;
 mod webhooks;
 
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
@@ -50,6 +51,17 @@ pub(super) const CHECKS: &[Check] = &[
         why: "a webhook that refuses, or that does not answer, keeps nodes from registering and pods from being made",
         remedy: "exclude nodes and kube-system from the webhook's rules, or set its failurePolicy to Ignore",
         judge: webhooks::judge,
+    },
+    Check {
+        id: "apiserver.apiservices",
+        title: "every APIService has a back end that answers",
+        severity: Severity::Warning,
+        tags: &["control-plane", "cluster"],
+        sources: &[Source::Runtime],
+        because: &["apiserver.alive", "net.ranges"],
+        why: "one that does not answer takes API discovery down: namespaces do not end, garbage collection, quotas and Helm stop",
+        remedy: "kubectl get apiservices | grep False; bring the pods of its service up, or delete the APIService of a program that was removed",
+        judge: services::judge,
     },
 ];
 

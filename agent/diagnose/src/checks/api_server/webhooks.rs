@@ -33,12 +33,14 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::ok("none refused anything that the logs tell of");
     };
     let (name, why) = (refusal.name, refusal.why);
-    let all = "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o yaml";
+    let all = format!(
+        "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o jsonpath='{{range .items[*]}}{{.kind}}/{{.metadata.name}}: {{.webhooks[*].name}}{{\"\\n\"}}{{end}}' | grep '{name}' names its configuration"
+    );
     let finding = match refusal.denied {
         true => Finding::new(
             format!("the admission webhook {name} refuses what this node asks for: {why}"),
             format!(
-                "{all} | grep -B30 'name: {name}' shows its rules: exclude kube-system and nodes there (namespaceSelector, objectSelector), or change its policy"
+                "{all}, which has its rules: exclude kube-system and nodes there (namespaceSelector, objectSelector), or change its policy"
             ),
         ),
         false => Finding::new(
@@ -47,8 +49,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 cause(line).says
             ),
             format!(
-                "{all} | grep -B30 'name: {name}' shows its service: {}; until then set failurePolicy: Ignore, or exclude kube-system and nodes; at last delete the configuration that has it",
-                cause(line).fix
+                "{}{}; {all}; until then set failurePolicy: Ignore in it, or exclude kube-system and nodes; at last delete it",
+                cause(line).fix,
+                endpoints(line)
             ),
         ),
     };
@@ -56,6 +59,19 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .by(Certainty::Likely)
         .seen("log", shorten(line, 400))
         .fail()
+}
+
+/// How to see whether a webhook's service has endpoints, of a line with its address: `https://NAME.NAMESPACE.svc:443/…`.
+fn endpoints(line: &str) -> String {
+    let named = line.split_once("https://").and_then(|(_, rest)| {
+        let (host, _) = rest.split_once(".svc")?;
+        host.split_once('.')
+    });
+    named.map_or(String::new(), |(service, namespace)| {
+        format!(
+            "; kubectl -n {namespace} get endpointslices -l kubernetes.io/service-name={service}: none means that no pod is ready behind the service {namespace}/{service}"
+        )
+    })
 }
 
 /// Why a webhook could not be called.

@@ -76,7 +76,7 @@ const LEASE: &[&str] = &["Failed to ensure lease exists", "Failed to update leas
 const LEASE_MS: u64 = 30_000;
 
 /// What no line repeats for so long is over.
-const OVER_MS: u64 = 10 * 60_000;
+pub(super) const OVER_MS: u64 = 10 * 60_000;
 
 impl Log<'_> {
     pub(super) fn level(&self, index: usize) -> Level {

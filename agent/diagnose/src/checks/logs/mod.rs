@@ -58,6 +58,13 @@ pub(super) fn is_error(line: &str) -> bool {
     line::level(line) >= line::Level::Error
 }
 
+/// Whether a line was written shortly before the survey was taken, or does not say when.
+pub(super) fn is_late(line: &str, node: &Node<'_>) -> bool {
+    let taken = node.taken();
+    let written = line::time(line, taken);
+    written.is_none_or(|at| taken.millis_since(at) < collected::OVER_MS)
+}
+
 /// Whether a program ends with a line.
 pub(super) fn is_fatal(line: &str) -> bool {
     line::level(line) == line::Level::Fatal
