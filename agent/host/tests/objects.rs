@@ -25,3 +25,24 @@ async fn the_bucket_keeps_the_contract() {
     assert_eq!(contract::objects(&store, &base).await, Ok(()));
     assert_eq!(contract::written_objects(&store, &base).await, Ok(()));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn buckets_that_are_looked_at_keep_the_contract() {
+    const AES: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
+    let Some(moto) = unless_missing(Moto::start()) else {
+        return;
+    };
+    for (path, body) in [("/closed", ""), ("/closed?encryption", AES)] {
+        let put = moto.call_rest("s3", "PUT", path, body);
+        put.expect("moto takes it");
+    }
+    // Its bucket lets everybody read.
+    let put = moto.put_object("open", "x", b"x");
+    put.expect("moto takes it");
+    let (aws, _imds) = aws_at(&format!("http://{}", moto.address()), "i-0123456789abcdef0");
+    let store = StateStore::with_s3(S3::new(aws));
+    let at = |text: &str| text.parse::<Location>().expect("a literal");
+    let (closed, open, absent) = (at("s3://closed"), at("s3://open"), at("s3://absent"));
+    let kept = contract::buckets(&store, &closed, &open, &absent).await;
+    assert_eq!(kept, Ok(()));
+}

@@ -65,6 +65,8 @@ pub enum Reach {
     Changes,
     /// Objects at these paths below the cluster's directory in the state store; `*` stands for any characters.
     Objects(&'static [&'static str]),
+    /// The bucket of the state store itself.
+    Bucket,
     /// Names of objects at these paths.
     Names(&'static [&'static str]),
 }
@@ -93,6 +95,7 @@ impl Grant {
             | Reach::Groups
             | Reach::Zone
             | Reach::Changes
+            | Reach::Bucket
             | Reach::Interfaces => &[],
         }
     }
@@ -116,6 +119,7 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
             | Reach::Groups
             | Reach::Zone
             | Reach::Changes
+            | Reach::Bucket
             | Reach::Interfaces => true,
             Reach::Objects(paths) | Reach::Names(paths) => paths
                 .iter()

@@ -4,6 +4,7 @@
 //! A check returns the first promise that was broken, in words.
 
 mod bootstrap;
+mod buckets;
 mod cluster;
 mod cluster_watch;
 mod consoles;
@@ -16,6 +17,7 @@ mod signals;
 mod volumes;
 
 pub use bootstrap::bootstrap;
+pub use buckets::buckets;
 pub use cluster::cluster;
 pub use consoles::consoles;
 pub use dns::{EmptyZone, dns};

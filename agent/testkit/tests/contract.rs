@@ -2,6 +2,7 @@
 
 use quake_model::digest::Digest;
 use quake_model::dns::{ZoneFacts, ZoneKind};
+use quake_model::facts::BucketFacts;
 use quake_model::item::User;
 use quake_model::location::Location;
 use quake_model::ports::{BootstrapServer, Cloud, Disks, TokenVersion};
@@ -65,6 +66,31 @@ async fn the_simulated_objects_keep_the_contract() {
     let base: Location = "s3://bucket".parse().expect("a literal");
     assert_eq!(contract::objects(&host, &base).await, Ok(()));
     assert_eq!(contract::written_objects(&host, &base).await, Ok(()));
+}
+
+#[tokio::test]
+async fn the_simulated_buckets_keep_the_contract() {
+    let host = host();
+    let closed = BucketFacts {
+        bucket: "closed".to_owned(),
+        policy_is_public: Some(false),
+        acl_is_public: Some(false),
+        unblocked: Some(Vec::new()),
+        encryption: Some("AES256".to_owned()),
+        denied: Vec::new(),
+    };
+    host.put_bucket(BucketFacts {
+        bucket: "open".to_owned(),
+        policy_is_public: Some(true),
+        unblocked: Some(vec!["RestrictPublicBuckets".to_owned()]),
+        encryption: Some(String::new()),
+        ..closed.clone()
+    });
+    host.put_bucket(closed);
+    let at = |text: &str| text.parse::<Location>().expect("a literal");
+    let (closed, open, absent) = (at("s3://closed"), at("s3://open"), at("s3://absent"));
+    let kept = contract::buckets(&host, &closed, &open, &absent).await;
+    assert_eq!(kept, Ok(()));
 }
 
 const ME: &str = "i-0123456789abcdef0";

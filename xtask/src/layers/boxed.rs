@@ -24,7 +24,7 @@ const BOXED: &[Boxed] = &[
     },
     Boxed {
         path: "agent/cli/src/commands/diagnose/observe.rs",
-        count: 9,
+        count: 10,
         reason: "for the compiler: all looks of a diagnosis would be one future",
     },
     Boxed {

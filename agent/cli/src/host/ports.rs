@@ -5,7 +5,8 @@ use super::forward::{forward, route};
 use crate::simulated_parts::Part;
 use quake_model::digest::Digest;
 use quake_model::facts::{
-    FileFacts, FileStamp, InstanceFacts, NetworkFacts, OsFacts, Owner, Placed, VolumeFacts,
+    BucketFacts, FileFacts, FileStamp, InstanceFacts, NetworkFacts, OsFacts, Owner, Placed,
+    VolumeFacts,
 };
 use quake_model::location::Location;
 use quake_model::pod_networks::STAND_IN;
@@ -58,6 +59,7 @@ impl Objects for NodeHost {
         ) -> Result<Option<TaggedObject>, PortError>;
         async fn list_objects(location: &Location) -> Result<Vec<String>, PortError>;
         async fn write_object(object: &Object, content_type: &str) -> Result<(), PortError>;
+        async fn look_at_bucket(location: &Location) -> Result<BucketFacts, PortError>;
     }
 }
 

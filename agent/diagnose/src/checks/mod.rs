@@ -28,6 +28,7 @@ mod agent;
 mod api_server;
 mod assets;
 mod boot;
+mod bucket;
 mod certificates;
 mod cni;
 mod config;

@@ -2,7 +2,8 @@
 
 use super::check::Check;
 use super::{
-    addons, agent, api_server, assets, boot, certificates, cni, config, etcd, host, iam, identity,
+    addons, agent, api_server, assets, boot, bucket, certificates, cni, config, etcd, host, iam,
+    identity,
 };
 use super::{dns, hop_limit, net, services, time};
 use super::{images, kubelet, lifecycle, logs, membership, pods, runtime, static_pods, volumes};
@@ -38,6 +39,7 @@ const AREAS: &[&[Check]] = &[
     lifecycle::INTERRUPTION,
     iam::CHECKS,
     config::CHECKS,
+    bucket::CHECKS,
     boot::RECORDED,
     services::DROP_INS,
     agent::RUNNING,

@@ -71,6 +71,7 @@ fn in_policy(
         ),
         Reach::Everything
         | Reach::Objects(_)
+        | Reach::Bucket
         | Reach::Names(_)
         | Reach::Interfaces
         | Reach::Zone

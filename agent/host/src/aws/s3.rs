@@ -4,6 +4,7 @@
 //! The agent starts with its own region, follows such an answer, and remembers it. It never asks for a
 //! bucket's location, which nodes are rarely allowed to.
 
+mod bucket;
 mod pieces;
 
 use super::clients::Aws;
@@ -13,6 +14,7 @@ use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::SdkError;
 use aws_sdk_s3::primitives::ByteStream;
+use quake_model::facts::BucketFacts;
 use quake_model::iam::partition_of;
 use quake_model::location::Location;
 use quake_model::ports::{Condition, Object, PortError, TaggedObject};
@@ -199,6 +201,7 @@ impl S3 {
             action,
             resources: vec![match action {
                 "s3:ListBucket" => bucket,
+                action if BucketFacts::ACTIONS.contains(&action) => bucket,
                 _ => format!("{bucket}/{}", location.key()),
             }],
             key: match action {

@@ -2,6 +2,7 @@
 
 use super::folder::{list_directory, read_file, write_file};
 use crate::aws::S3;
+use quake_model::facts::BucketFacts;
 use quake_model::location::{Location, Scheme};
 use quake_model::ports::{Condition, Object, Objects, PortError, TaggedObject};
 use std::path::{Path, PathBuf};
@@ -126,6 +127,17 @@ impl Objects for StateStore {
         match self.place(location)? {
             Place::Bucket(s3) => s3.list_objects(location).await,
             Place::Paths(paths) => list_directory(location, &paths).await,
+        }
+    }
+
+    async fn look_at_bucket(&self, location: &Location) -> Result<BucketFacts, PortError> {
+        let location = &self.actual(location);
+        match self.place(location)? {
+            Place::Bucket(s3) => s3.look_at_bucket(location).await,
+            Place::Paths(_) => {
+                let summary = format!("{location} is a directory, and no bucket");
+                Err(PortError::new(Condition::Impossible, summary))
+            }
         }
     }
 

@@ -1,5 +1,6 @@
 //! What was observed. Facts are read fresh for each phase and never changed afterwards.
 
+mod bucket;
 mod health;
 mod host;
 mod instance;
@@ -9,6 +10,7 @@ mod storage;
 mod survey;
 mod unit;
 
+pub use bucket::BucketFacts;
 pub use health::{FilesystemHealth, HostHealth};
 pub use host::{EntryKind, FileFacts, FileStamp, OsFacts, Owner, Placed};
 pub use instance::{InstanceFacts, InstanceState, InstanceView};

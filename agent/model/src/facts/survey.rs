@@ -23,7 +23,7 @@ pub use machine::{ClockFacts, DeviceSeen, Listener, SpaceFacts};
 pub use seen::{LookError, Seen, Unseen};
 pub use source::Source;
 
-use super::{EntryKind, InstanceView, NetworkFacts, Owner, UnitFacts, VolumeFacts};
+use super::{BucketFacts, EntryKind, InstanceView, NetworkFacts, Owner, UnitFacts, VolumeFacts};
 use crate::record::Record;
 use crate::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -115,6 +115,8 @@ pub struct Survey {
     pub reach: Seen<Vec<ReachSeen>>,
     /// What the node's role may do.
     pub permissions: Seen<Vec<PermissionSeen>>,
+    /// The bucket of the state store as S3 shows it.
+    pub bucket: Seen<BucketFacts>,
     /// etcd's volumes as EC2 shows them.
     pub volumes: Seen<Vec<VolumeFacts>>,
     /// Instances as EC2 shows them: this one, and those that hold etcd's volumes.

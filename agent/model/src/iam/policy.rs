@@ -154,6 +154,7 @@ impl<'a> Scope<'a> {
                 let arn = |path| format!("{bucket}/{}", below(path));
                 (paths.iter().map(arn).collect(), Vec::new())
             }
+            Reach::Bucket => (vec![bucket], Vec::new()),
             Reach::Names(paths) => (vec![bucket], paths.iter().map(below).collect()),
         };
         grant.statements(self.cluster, &resources, &prefixes)

@@ -64,6 +64,7 @@ impl Grant {
             Reach::Everything
             | Reach::Objects(_)
             | Reach::Interfaces
+            | Reach::Bucket
             | Reach::Zone
             | Reach::Changes => vec![plain],
             Reach::Names(_) => vec![plain.when("StringLike", "s3:prefix", prefixes)],

@@ -2,6 +2,7 @@
 
 use super::Caller::{ControlPlane, Operator, Worker};
 use super::{Grant, Reach};
+use crate::facts::BucketFacts;
 
 /// Every action the agent calls. A `sid` may stand in several rows, for different callers.
 pub const GRANTS: &[Grant] = &[
@@ -53,6 +54,13 @@ pub const GRANTS: &[Grant] = &[
         callers: &[Operator],
         reach: Reach::Objects(&["cluster-completed.spec", "cluster.spec", "pki/issued/ca/*"]),
         why: "volumes explain: which members the cluster has, and when it was made",
+    },
+    Grant {
+        sid: "QuakeLookAtStateStore",
+        actions: &BucketFacts::ACTIONS,
+        callers: &[Operator],
+        reach: Reach::Bucket,
+        why: "diagnose: whether the state store's bucket is public or not encrypted",
     },
     Grant {
         sid: "QuakeReadCredentials",

@@ -2,7 +2,7 @@
 
 use super::PortError;
 use crate::digest::Digest;
-use crate::facts::Placed;
+use crate::facts::{BucketFacts, Placed};
 use crate::location::Location;
 use crate::spec::AssetSpec;
 use crate::step::Place;
@@ -72,6 +72,17 @@ pub trait Objects {
         object: &Object,
         content_type: &str,
     ) -> impl Future<Output = Result<(), PortError>> + Send;
+
+    /// Looks who may read the bucket of a location, and whether it encrypts. Nothing is changed; what this role may not ask is
+    /// a fact of the answer.
+    ///
+    /// # Errors
+    ///
+    /// `Unknown` when there is no such bucket, `Impossible` of a directory, `Throttled`, `ClockSkew` or `Unreachable`.
+    fn look_at_bucket(
+        &self,
+        location: &Location,
+    ) -> impl Future<Output = Result<BucketFacts, PortError>> + Send;
 }
 
 /// How far a fetch is.

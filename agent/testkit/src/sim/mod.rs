@@ -20,7 +20,7 @@ pub use script::{Script, ScriptedFault, When};
 use crate::region::Region;
 use quake_apisim::ApiServer;
 use quake_model::digest::Digest;
-use quake_model::facts::{DeviceContents, HostHealth, PodsSeen};
+use quake_model::facts::{BucketFacts, DeviceContents, HostHealth, PodsSeen};
 use quake_model::ports::{Clock, Meter, PortError};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
@@ -60,6 +60,8 @@ pub(crate) struct World {
     pub(crate) timing: Timing,
     pub(crate) files: BTreeMap<String, SimFile>,
     pub(crate) objects: BTreeMap<String, Vec<u8>>,
+    /// How buckets are kept, by name.
+    pub(crate) buckets: BTreeMap<String, BucketFacts>,
     /// How long the state store takes for an object.
     pub(crate) read_takes: Duration,
     /// What mirrors serve, by URL; archives are lists of base names, one a line.
@@ -140,6 +142,7 @@ impl SimHost {
             timing,
             files: BTreeMap::new(),
             objects: BTreeMap::new(),
+            buckets: BTreeMap::new(),
             read_takes: Duration::ZERO,
             upstream: BTreeMap::new(),
             store: BTreeMap::new(),

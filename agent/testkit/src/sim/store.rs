@@ -3,7 +3,7 @@
 use super::files::make_parents;
 use super::{SimFile, SimHost};
 use quake_model::digest::{Algorithm, Digest};
-use quake_model::facts::{EntryKind, Owner, Placed};
+use quake_model::facts::{BucketFacts, EntryKind, Owner, Placed};
 use quake_model::location::Location;
 use quake_model::ports::{
     Arriving, AssetFetched, Assets, Condition, Object, Objects, PortError, ReportBytes,
@@ -17,6 +17,11 @@ impl SimHost {
     /// Puts an asset into the store, whatever its digest says; an archive is a list of base names, one a line.
     pub fn stock_asset(&self, asset: &Digest, bytes: impl Into<Vec<u8>>) {
         self.lock().store.insert(asset.clone(), bytes.into());
+    }
+
+    /// Makes a bucket that is kept so.
+    pub fn put_bucket(&self, bucket: BucketFacts) {
+        self.lock().buckets.insert(bucket.bucket.clone(), bucket);
     }
 
     /// Takes an asset out of the store, as a disk may.
@@ -101,6 +106,19 @@ impl Objects for SimHost {
                 .collect();
             names.dedup();
             Ok(names)
+        })
+        .await
+    }
+
+    async fn look_at_bucket(&self, location: &Location) -> Result<BucketFacts, PortError> {
+        self.call("look_at_bucket", |world| {
+            BucketFacts::ACTIONS
+                .iter()
+                .for_each(|action| world.count(action));
+            let name = location.bucket();
+            let missing =
+                || PortError::new(Condition::Unknown, format!("there is no bucket {name}"));
+            world.buckets.get(name).cloned().ok_or_else(missing)
         })
         .await
     }

@@ -143,6 +143,7 @@ impl Looks {
         survey.reach = outside.reach;
         survey.volumes = outside.volumes;
         survey.backups = outside.backups;
+        survey.bucket = outside.bucket;
         survey.instances = outside.instances;
         survey.permissions = outside.permissions;
         survey.node = outside.node;
@@ -247,7 +248,7 @@ impl Looks {
         let resolvers = survey.texts.get("/etc/resolv.conf").and_then(Seen::ok);
         let servers = resolvers.map(|text| name_servers(text)).unwrap_or_default();
         let unknown = || "no boot came as far as to know what is needed".to_owned();
-        let (metadata, names, reach, cloud, backups, node) = tokio::join!(
+        let (metadata, names, reach, cloud, backups, bucket, node) = tokio::join!(
             self.look(Source::Metadata, Box::pin(services.metadata())),
             self.look(Source::Names, async {
                 match &names {
@@ -266,6 +267,7 @@ impl Looks {
             }),
             Box::pin(self.aws(&services, record)),
             self.look(Source::Volumes, Box::pin(services.backups(record))),
+            self.look(Source::Permissions, Box::pin(services.bucket(record))),
             self.look(Source::Node, services::node(record, self.limit)),
         );
         survey.metadata = metadata;
@@ -273,6 +275,7 @@ impl Looks {
         survey.reach = reach;
         (survey.volumes, survey.instances, survey.permissions) = cloud;
         survey.backups = backups;
+        survey.bucket = bucket;
         survey.node = node;
     }
 

@@ -9,7 +9,9 @@ use quake_host::survey::{
     look_at_permissions, look_at_volumes,
 };
 use quake_http::ApiServerTrust;
-use quake_model::facts::{MetadataSeen, NodeObject, PermissionSeen, Seen, VolumeFacts};
+use quake_model::facts::{
+    BucketFacts, MetadataSeen, NodeObject, PermissionSeen, Seen, VolumeFacts,
+};
 use quake_model::iam::Caller;
 use quake_model::location::{Location, Scheme};
 use quake_model::ports::Condition;
@@ -100,6 +102,16 @@ impl Services {
             Ok(look_at_permissions(&self.ec2, &self.s3, &tried).await)
         })
         .await
+    }
+
+    /// How the bucket of the state store is kept. A node that asks kops-controller reads none.
+    pub(super) async fn bucket(&self, record: Option<&Record>) -> Seen<BucketFacts> {
+        let expected = record.and_then(|record| record.expected.as_ref());
+        let base = expected.and_then(|expected| expected.config_base.parse::<Location>().ok());
+        let Some(base) = base.filter(|base| base.scheme() == Scheme::S3) else {
+            return Seen::NotTaken("no state store in S3 is known to this node".to_owned());
+        };
+        limited(self.limit, self.s3.look_at_bucket(&base)).await
     }
 
     /// When the newest backup was made, by the place of the backups. A place that this role may not list, or that is

@@ -350,3 +350,20 @@ async fn an_object_that_is_unchanged_costs_one_request_and_no_bytes() {
     );
     assert_eq!(calls.calls()["s3:GetObject"], 3);
 }
+
+#[tokio::test]
+async fn what_a_role_may_not_ask_of_a_bucket_is_a_fact_and_each_question_is_asked_once() {
+    let (aws, calls, _server) = aws_at(|seen| match seen.path.contains("policyStatus") {
+        true => s3_error(404, "NoSuchBucketPolicy"),
+        false => s3_error(403, "AccessDenied"),
+    })
+    .await;
+    let found = S3::new(aws).look_at_bucket(&location("s3://store/x")).await;
+    let found = found.expect("a denial is a fact");
+    assert_eq!(found.policy_is_public, Some(false));
+    assert_eq!((found.acl_is_public, found.unblocked), (None, None));
+    assert_eq!(found.denied, BucketFacts::ACTIONS[1..]);
+    for action in BucketFacts::ACTIONS {
+        assert_eq!(calls.calls()[action], 1, "{action}");
+    }
+}
