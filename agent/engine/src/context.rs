@@ -157,6 +157,7 @@ impl<'a, H> Context<'a, H> {
     /// Waits until it should stop.
     pub(crate) async fn stopped(&self) -> Fault {
         tokio::select! {
+            biased;
             fault = self.stop.wait() => fault,
             fault = self.abandon.1.wait() => fault,
         }

@@ -135,6 +135,7 @@ impl<H: Meter> Context<'_, H> {
             self.report_wait(wait, tries.all, pause, &fault);
             last = Some(fault);
             tokio::select! {
+                biased;
                 ended = self.pause(pause) => {
                     early = 0;
                     ended?;
@@ -160,6 +161,7 @@ impl<H: Meter> Context<'_, H> {
 impl<H> Context<'_, H> {
     pub(crate) async fn pause(&self, pause: Duration) -> Result<(), Fault> {
         tokio::select! {
+            biased;
             () = sleep(pause) => Ok(()),
             fault = self.stopped() => Err(fault),
         }

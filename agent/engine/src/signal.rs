@@ -82,6 +82,7 @@ pub async fn signal_boot<H: Cloud + Files + Signals>(
         };
         let (what, began) = (signal.notification(), Instant::now());
         let reported = tokio::select! {
+            biased;
             // Who is told to stop still says how a boot failed; only what may wait long gives way.
             fault = stop.wait(), if signal == Signal::NodeEvent => {
                 Err(NotSent::Skipped(fault.summary))

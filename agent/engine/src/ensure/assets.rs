@@ -80,6 +80,7 @@ pub(crate) async fn fetched<H: Assets + Meter + Sync>(
         let fetch = timeout_at(wait.deadline, context.host.fetch_asset(asset, &report));
         // A fetch leaves nothing behind when it is dropped, so a stop and a deadline need not wait for the last byte.
         tokio::select! {
+            biased;
             fetched = fetch => match fetched {
                 Ok(fetched) => fetched.map_err(|error| {
                     let fault = to_fault(Operation::FetchAsset, error).seen("asset", &asset.name);

@@ -182,6 +182,7 @@ async fn run<H: Units>(context: &Context<'_, H>, jobs: &[UnitJob], reports: Repo
         }
     };
     tokio::select! {
+        biased;
         () = context.host.run_jobs(jobs, &report) => {}
         _ = context.stopped() => {}
     }

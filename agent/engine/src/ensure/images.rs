@@ -80,6 +80,7 @@ pub(crate) async fn imported<H: Assets + Images + Probes + Meter>(
     context.announce(step);
     // An import that is cut short leaves nothing that looks whole, so a stop need not wait for it.
     let imported = tokio::select! {
+        biased;
         imported = context.host.import_images(runtime, archive) => imported,
         fault = context.stopped() => return Err(fault),
     };
@@ -135,6 +136,7 @@ pub(crate) async fn pulled<H: Images + Probes + Meter>(
     let pull = || async {
         // A pull that is cut short leaves nothing that looks whole, so a stop need not wait for it.
         tokio::select! {
+            biased;
             pulled = context.host.pull_image(runtime, name) => {
                 pulled.map_err(|error| fault(Operation::PullImage, error))
             }
