@@ -11,4 +11,7 @@ pub mod names;
 pub mod region;
 mod sim;
 
-pub use sim::{Controller, OnChange, Script, ScriptedFault, SimHost, Timing, When};
+pub use sim::{
+    Called, Controller, Fate, Interference, Machine, OnChange, Script, ScriptedFault, SharedRegion,
+    SimHost, Timing, When,
+};

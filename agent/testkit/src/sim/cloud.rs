@@ -119,6 +119,7 @@ impl Cloud for SimHost {
     ) -> Result<(), PortError> {
         self.call("attach_volume", |world| {
             world.count("ec2:AttachVolume");
+            volume_id.clone_into(&mut world.subject);
             // kops' policy lets an instance attach by its own tags.
             let after = world.timing.tags_after;
             if after > 0 && world.looks_at("own-tags") <= after {

@@ -40,6 +40,7 @@ impl SimHost {
     async fn ask_once(&self, operation: &str, request: &Request) -> Result<Answer, PortError> {
         let now = self.now();
         let answered = self.call(operation, |world| {
+            world.subject = format!("{} {}", request.method, request.path);
             let server = world.cluster.as_mut().ok_or_else(nobody)?;
             match server.answer(request, now) {
                 Outcome::Reply(reply) if reply.status < 300 => Ok(Answer::Body(reply.body)),

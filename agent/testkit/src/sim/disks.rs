@@ -41,14 +41,18 @@ impl Disks for SimHost {
     }
 
     async fn probe_device(&self, device: &DeviceFacts) -> Result<DeviceContents, PortError> {
-        self.call("probe_device", |world| contents(world, device))
-            .await
+        self.call("probe_device", |world| {
+            world.subject = volume_at(world, device).unwrap_or_default();
+            contents(world, device)
+        })
+        .await
     }
 
     async fn look_inside(&self, device: &DeviceFacts) -> Result<InsideFacts, PortError> {
         self.call("look_inside", |world| {
             require_ext4(world, device)?;
             let id = volume_at(world, device)?;
+            world.subject.clone_from(&id);
             Ok(world.region.inside.get(&id).cloned().unwrap_or_default())
         })
         .await
@@ -61,6 +65,7 @@ impl Disks for SimHost {
     ) -> Result<(), PortError> {
         self.call("make_filesystem", |world| {
             let id = volume_at(world, device)?;
+            world.subject.clone_from(&id);
             require_unheld(world, &id)?;
             let may = match (contents(world, device)?, wanted.over) {
                 (DeviceContents::Blank, _)
@@ -91,6 +96,7 @@ impl Disks for SimHost {
         self.call("check_filesystem", |world| {
             require_ext4(world, device)?;
             let id = volume_at(world, device)?;
+            world.subject.clone_from(&id);
             require_unheld(world, &id)?;
             Ok(match world.repairable.remove(&id) {
                 true => FilesystemCheck::Fixed {
@@ -132,6 +138,7 @@ impl Disks for SimHost {
     async fn mount_device(&self, device: &DeviceFacts, target: &str) -> Result<(), PortError> {
         self.call("mount_device", |world| {
             require_ext4(world, device)?;
+            world.subject = volume_at(world, device)?;
             let is_there =
                 |mount: &MountFacts| mount.target == target && mount.number == device.number;
             if world.region.mounts.iter().any(is_there) {
@@ -211,6 +218,7 @@ impl Disks for SimHost {
         self.call("write_marker", |world| {
             mount_of(world, device)?;
             let id = volume_at(world, device)?;
+            world.subject.clone_from(&id);
             world.region.inside.entry(id).or_default().marker = Some(text.to_owned());
             Ok(())
         })

@@ -72,6 +72,8 @@ impl Files for SimHost {
                 break;
             }
         }
+        // The directories are flushed last; until then a power cut may undo any of them.
+        self.lock().unsynced.clear();
         written
     }
 
@@ -137,6 +139,7 @@ impl Files for SimHost {
 
     async fn remove_file(&self, path: &str, seen: &[u8]) -> Result<(), PortError> {
         self.call("remove_file", |world| {
+            path.clone_into(&mut world.subject);
             let refused = |condition, what: &str| {
                 Err(PortError::new(
                     condition,
@@ -288,6 +291,7 @@ impl SimHost {
                 let summary = format!("a directory stands at {}", file.path);
                 return Err(PortError::new(Condition::Occupied, summary));
             }
+            world.subject.clone_from(&file.path);
             make_parents(world, &file.path, now);
             let written = SimFile {
                 kind: EntryKind::File,
@@ -296,7 +300,8 @@ impl SimHost {
                 contents: file.contents.0.clone(),
                 modified_us: now,
             };
-            world.files.insert(file.path.clone(), written);
+            let old = world.files.insert(file.path.clone(), written);
+            world.unsynced.push((file.path.clone(), old));
             if let Some(unit) = unit_of(&file.path) {
                 world.region.unit(unit).needs_reload = true;
             }

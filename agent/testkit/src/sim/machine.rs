@@ -123,6 +123,7 @@ impl Units for SimHost {
             };
             let now = self.micros();
             let ended = self.call(operation, |world| {
+                world.subject.clone_from(&job.unit);
                 world.region.unit(&job.unit).restarts = 0;
                 match job.kind {
                     JobKind::Start | JobKind::Restart => bring_up(world, &job.unit, now),

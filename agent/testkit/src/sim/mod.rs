@@ -1,5 +1,6 @@
 //! The simulated host.
 
+mod call;
 mod cloud;
 mod cluster;
 mod controller;
@@ -8,24 +9,28 @@ mod dns;
 mod environment;
 mod files;
 mod images;
+mod interference;
 mod machine;
 mod provision;
 mod script;
+mod shared;
 mod signals;
 mod store;
 
 pub use controller::Controller;
+pub use interference::{Called, Fate, Interference, Machine};
 pub use script::{Script, ScriptedFault, When};
+pub use shared::SharedRegion;
 
 use crate::region::Region;
 use quake_apisim::ApiServer;
 use quake_model::digest::Digest;
 use quake_model::facts::{BucketFacts, DeviceContents, HostHealth, PodsSeen};
-use quake_model::ports::{Clock, Meter, PortError};
+use quake_model::ports::{Clock, Meter};
 use quake_model::spec::ImageSpec;
 use quake_model::time::Timestamp;
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::Instant;
@@ -117,6 +122,12 @@ pub(crate) struct World {
     pub(crate) ahead: Duration,
     /// What a look at the host's own disks and clock finds.
     pub(crate) health: HostHealth,
+    /// By how much it was set back.
+    pub(crate) behind: Duration,
+    /// What the call under way is about, where its method says so.
+    pub(crate) subject: String,
+    /// Files of a batch that is under way, with what was there before: a power cut may undo each.
+    pub(crate) unsynced: Vec<(String, Option<SimFile>)>,
 }
 
 /// Called with the region after each change of it.
@@ -128,8 +139,11 @@ pub struct SimHost {
     started: Instant,
     epoch: Timestamp,
     on_change: Option<OnChange>,
+    interference: Option<Arc<dyn Interference>>,
+    /// The region that it shares with other machines, where it does.
+    shared: Option<SharedRegion>,
     /// Something of the cluster may have changed.
-    cluster_changed: Notify,
+    cluster_changed: Arc<Notify>,
     /// Files may have changed.
     files_changed: Notify,
 }
@@ -173,13 +187,18 @@ impl SimHost {
             cluster: None,
             ahead: Duration::ZERO,
             health: HostHealth::default(),
+            behind: Duration::ZERO,
+            subject: String::new(),
+            unsynced: Vec::new(),
         };
         Self {
             world: Mutex::new(world),
             started: Instant::now(),
             epoch,
             on_change: None,
-            cluster_changed: Notify::new(),
+            interference: None,
+            shared: None,
+            cluster_changed: Arc::default(),
             files_changed: Notify::new(),
         }
     }
@@ -305,56 +324,9 @@ impl SimHost {
         (world.reading, world.waves) = (0, 0);
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, World> {
-        self.world
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
-    }
-
     pub(crate) fn report(&self, world: &World) {
         if let Some(on_change) = &self.on_change {
             on_change(&world.region);
-        }
-    }
-
-    /// One port call: scripted faults strike before or after the effect; a scripted halt never returns,
-    /// as a process that is killed never sees the answer.
-    pub(crate) async fn call<T>(
-        &self,
-        operation: &str,
-        effect: impl FnOnce(&mut World) -> Result<T, PortError>,
-    ) -> Result<T, PortError> {
-        let (result, halt) = self.call_once(operation, effect);
-        if halt {
-            std::future::pending::<()>().await;
-        }
-        result
-    }
-
-    fn call_once<T>(
-        &self,
-        operation: &str,
-        effect: impl FnOnce(&mut World) -> Result<T, PortError>,
-    ) -> (Result<T, PortError>, bool) {
-        let mut world = self.lock();
-        let strike = world.script.strike(operation);
-        if let Some((error, When::Before)) = strike {
-            return (Err(error), false);
-        }
-        let halt = world.script.halts();
-        if halt == Some(When::Before) {
-            let error = PortError::new(quake_model::ports::Condition::Io, "halted");
-            return (Err(error), true);
-        }
-        let before = world.region.clone();
-        let result = effect(&mut world);
-        self.files_changed.notify_waiters();
-        if world.region != before {
-            self.report(&world);
-        }
-        match strike {
-            Some((error, _)) => (Err(error), false),
-            None => (result, halt.is_some()),
         }
     }
 
@@ -384,9 +356,16 @@ impl World {
 
 impl Clock for SimHost {
     fn now(&self) -> Timestamp {
-        let elapsed = self.started.elapsed() + self.lock().ahead;
-        let elapsed = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX);
-        Timestamp(self.epoch.0.saturating_add(elapsed))
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let (ahead, behind) = {
+            let world = self.lock();
+            (world.ahead, world.behind)
+        };
+        let now = self
+            .epoch
+            .0
+            .saturating_add(millis(self.started.elapsed() + ahead));
+        Timestamp(now.saturating_sub(millis(behind)))
     }
 }
 
