@@ -10,6 +10,7 @@ mod error;
 mod faults;
 mod layers;
 mod program;
+mod simulate;
 mod suite;
 mod task;
 mod words;
@@ -58,6 +59,7 @@ fn perform(task: &Task) -> Result<ExitCode, TaskError> {
         Task::Demo(example, ending) => demo::run_example(&workspace, *example, *ending)?,
         Task::Dist { target } => dist::build(&workspace, target)?,
         Task::Reproduce => dist::reproduce(&workspace, task::DEFAULT_TARGET)?,
+        Task::Simulate(words) => simulate::run_worlds(&workspace, words)?,
         Task::Bench { agent, words } => bench::measure(&workspace, agent.as_deref(), words)?,
     }
     Ok(ExitCode::SUCCESS)

@@ -17,6 +17,8 @@ usage: cargo xtask <task>
                       --once does not stay up at the end
   dist [--target T]   build the static binary, checksums and SBOM into dist/
   dist --reproduce    build it from two clean checkouts in different directories and compare the bytes
+  simulate [--seed S] [--boots N] [--minutes M] [--bug NAME] [--trace]
+                      run the engine in simulated regions full of faults; simulation/README.md has the laws
   bench [--agent PATH] [SCENARIO...]
                       measure the built agent beside other ways and write bench/REPORT.md; bench/README.md
                       has the scenarios and the options";
@@ -104,6 +106,8 @@ pub(crate) enum Task {
     },
     /// The same from two checkouts, whose bytes are compared.
     Reproduce,
+    /// What the simulation is told.
+    Simulate(Vec<String>),
     /// The agent where one is built already, and what the harness is told.
     Bench {
         agent: Option<PathBuf>,
@@ -156,6 +160,7 @@ impl Task {
             ["dist"] => Ok(Self::dist(DEFAULT_TARGET)),
             ["dist", "--target", target] => Ok(Self::dist(target)),
             ["dist", "--reproduce"] => Ok(Self::Reproduce),
+            ["simulate", words @ ..] => Ok(Self::Simulate(owned(words))),
             ["bench", "--agent", agent, words @ ..] => Ok(Self::bench(Some(agent), words)),
             ["bench", words @ ..] => Ok(Self::bench(None, words)),
             [
@@ -186,9 +191,14 @@ impl Task {
     fn bench(agent: Option<&str>, words: &[&str]) -> Self {
         Self::Bench {
             agent: agent.map(PathBuf::from),
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
+            words: owned(words),
         }
     }
+}
+
+/// Words that a program of ours reads itself, so that they are said in one place.
+fn owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 #[cfg(test)]

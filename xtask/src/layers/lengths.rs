@@ -52,7 +52,14 @@ const EXCEPTIONS: &[Exception] = &[
 ];
 
 /// Where our source is.
-const FOLDERS: &[&str] = &["agent", "bench", "integration", "proof", "xtask"];
+const FOLDERS: &[&str] = &[
+    "agent",
+    "bench",
+    "integration",
+    "proof",
+    "simulation",
+    "xtask",
+];
 
 /// One finding for each file that is too long.
 ///

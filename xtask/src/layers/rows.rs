@@ -281,6 +281,20 @@ pub(super) const ROWS: &[Row] = &[
         purity: Purity::Pure,
     },
     Row {
+        // It does not ship, and is pure for the same reason.
+        package: "quake-simulation",
+        ours: &[
+            "quake-apisim",
+            "quake-engine",
+            "quake-model",
+            "quake-node",
+            "quake-testkit",
+            "quake-volumes",
+        ],
+        theirs: Theirs::Only(&["futures-util", "serde_json", "tokio"]),
+        purity: Purity::Pure,
+    },
+    Row {
         package: "xtask",
         ours: &[],
         theirs: Theirs::Only(&["serde", "serde_json", "thiserror"]),

@@ -106,6 +106,11 @@ impl<'a> Machine<'a> {
         self.world.cluster.as_mut()
     }
 
+    /// Counts requests to a cloud service that were not made through a port.
+    pub fn count(&mut self, call: &str, times: u64) {
+        *self.world.calls.entry(call.to_owned()).or_default() += times;
+    }
+
     /// Requests to cloud services so far, by `service:Operation`.
     pub fn calls(&self) -> &BTreeMap<String, u64> {
         &self.world.calls

@@ -1,0 +1,31 @@
+//! Runs the engine that ships in simulated regions full of faults, all of it from one seed: several real engines with their
+//! resident loops share one region and one paused clock, and laws are checked after every port call.
+//!
+//! README.md says what is simulated, which laws there are, and what was found.
+
+mod bugs;
+mod conduct;
+mod documents;
+mod draw;
+mod endings;
+mod history;
+mod hub;
+mod interfere;
+mod laws;
+mod life;
+mod plan;
+mod planning;
+mod planted;
+mod report;
+mod run;
+mod shrink;
+mod trace;
+
+pub use bugs::Bug;
+pub use draw::Draw;
+pub use laws::Violation;
+pub use plan::{Act, Dialect, Extra, ExtraKind, Fault, Group, Instance, Plan, Service};
+pub use report::{report, schedule};
+pub use run::{Options, WorldEnd, run};
+pub use shrink::shrink;
+pub use trace::Trace;

@@ -1,0 +1,144 @@
+//! `cargo xtask simulate`: runs worlds until so many boots were made, or for so many minutes.
+
+use quake_simulation::{Bug, Options, Plan, report, run, schedule};
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant, SystemTime};
+
+const USAGE: &str = "\
+usage: simulate [--seed S] [--boots N] [--minutes M] [--bug NAME] [--trace]
+
+  --seed S     the seed of the first world; the next worlds have the seeds after it. Without one: a fresh one, printed
+  --boots N    ends once so many boots were made; 500 if neither this nor --minutes is given, one world with --seed
+  --minutes M  ends after so many minutes
+  --bug NAME   plants a bug; ends when it is found
+  --trace      prints every line of the trace";
+
+/// What is asked for.
+#[derive(Default)]
+struct Arguments {
+    seed: Option<u64>,
+    boots: Option<u64>,
+    minutes: Option<u64>,
+    bug: Option<Bug>,
+    traces: bool,
+}
+
+impl Arguments {
+    fn parse(words: &[String]) -> Option<Self> {
+        let mut read = Self::default();
+        let mut words = words.iter();
+        while let Some(word) = words.next() {
+            match word.as_str() {
+                "--seed" => read.seed = Some(words.next()?.parse().ok()?),
+                "--boots" => read.boots = Some(words.next()?.parse().ok()?),
+                "--minutes" => read.minutes = Some(words.next()?.parse().ok()?),
+                "--bug" => read.bug = Some(Bug::from_name(words.next()?)?),
+                "--trace" => read.traces = true,
+                _ => return None,
+            }
+        }
+        Some(read)
+    }
+
+    /// Whether enough was done.
+    fn is_done(&self, sum: &Sum, started: Instant) -> bool {
+        let minutes = self
+            .minutes
+            .map(|minutes| Duration::from_secs(60 * minutes));
+        let most = match (self.boots, self.minutes, self.seed) {
+            (Some(boots), _, _) => boots,
+            (None, Some(_), _) => u64::MAX,
+            (None, None, Some(_)) => 1,
+            (None, None, None) => 500,
+        };
+        let is_found = self.bug.is_some() && sum.broken > 0;
+        is_found || sum.boots >= most || minutes.is_some_and(|most| started.elapsed() >= most)
+    }
+}
+
+#[derive(Default)]
+struct Sum {
+    worlds: u64,
+    boots: u64,
+    ready: usize,
+    simulated: Duration,
+    broken: u64,
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let Some(arguments) = Arguments::parse(&words) else {
+        eprintln!("{USAGE}");
+        return ExitCode::from(64);
+    };
+    let first = arguments.seed.unwrap_or_else(fresh);
+    println!("seeds from {first}");
+    let started = Instant::now();
+    let mut sum = Sum::default();
+    let options = Options {
+        bug: arguments.bug,
+        keeps_lines: arguments.traces,
+    };
+    let mut told = started;
+    while !arguments.is_done(&sum, started) {
+        one(first.wrapping_add(sum.worlds), options, &mut sum);
+        if told.elapsed() > Duration::from_secs(60) {
+            told = Instant::now();
+            tell(&sum, started);
+        }
+    }
+    tell(&sum, started);
+    match sum.broken {
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
+}
+
+/// Runs one world and reports what it broke.
+fn one(seed: u64, options: Options, sum: &mut Sum) {
+    let plan = Plan::new(seed);
+    let end = run(&plan, options);
+    sum.worlds += 1;
+    sum.boots += end.boots;
+    sum.ready += end.ready;
+    sum.simulated += end.simulated;
+    if options.keeps_lines {
+        println!("{}{}", schedule(&plan), end.trace.lines());
+        println!("seed {seed}: digest {:016x}", end.trace.digest());
+    }
+    if let Some(found) = end.violation {
+        sum.broken += 1;
+        println!("{}", report(&plan, &found, &commit(), options));
+    }
+}
+
+fn tell(sum: &Sum, started: Instant) {
+    let seconds = started.elapsed().as_secs_f64();
+    let hours = sum.simulated.as_secs_f64() / 3600.0;
+    println!(
+        "{} worlds, {} boots, {} nodes ready, {hours:.1} simulated hours, {} broken; {seconds:.0} s: {:.1} boots/s, {:.3} simulated h/s",
+        sum.worlds,
+        sum.boots,
+        sum.ready,
+        sum.broken,
+        sum.boots as f64 / seconds,
+        hours / seconds
+    );
+}
+
+/// A seed that nobody chose.
+fn fresh() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    // Seconds and not less: the seed is typed by people.
+    now.map_or(1, |now| now.as_secs() * 1000)
+}
+
+/// The commit that is checked out; a seed means the same world only there.
+fn commit() -> String {
+    let asked = Command::new("git")
+        .args(["rev-parse", "--short", "HEAD"])
+        .output();
+    let told = asked.ok().filter(|output| output.status.success());
+    let text = told.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    text.unwrap_or_else(|| "unknown".to_owned())
+}
