@@ -109,6 +109,7 @@ impl Node {
                 Some(verdict) => {
                     failures += 1;
                     match self.ended(&verdict) {
+                        // As systemd counts them: four starts, then a pause.
                         Some(()) if failures % BURST != 0 => RESTART,
                         Some(()) => AFTER_BURST,
                         None => {
@@ -141,7 +142,11 @@ impl Node {
 
     /// What became of a process that was ended: how long until the next one; `None` where there is none.
     fn died(&self) -> Option<Duration> {
-        let death = lock(&self.hub).nodes[self.index].dead.take();
+        let death = {
+            let mut hub = lock(&self.hub);
+            hub.nodes[self.index].status = Status::Booting;
+            hub.nodes[self.index].dead.take()
+        };
         match death {
             None => Some(RESTART),
             Some(Death::Killed) => Some(RESTART),
