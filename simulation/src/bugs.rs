@@ -47,7 +47,6 @@ bugs! {
     "a listing ends with its first volume" ShortListing "short-listing" ["becomes-ready"];
     "of two volumes of a member the last of the listing is taken" TrustLast "trust-last" ["no-duplicate-attached"];
     "a volume's tag is read as that of the next member" WrongTags "wrong-tags" ["ready-holds-a-member", "one-member"];
-    "holders of volumes are not seen" LooksFree "looks-free" ["becomes-ready"];
     "listings lag behind for ten minutes" LongLag "long-lag" ["becomes-ready", "one-member", "no-duplicate-attached"];
     "a device that was not probed is formatted" LooksBlank "looks-blank" ["blank-before-format"];
     "what has no known signature is formatted" UnsignedIsBlank "unsigned-is-blank" ["blank-before-format"];
@@ -64,7 +63,6 @@ bugs! {
     "an event is emitted twice" EventTwice "event-twice" ["events-in-order"];
     "a boot ends twice" EndsTwice "ends-twice" ["ends-once"];
     "EC2's view of an attach is waited for without an end" NeverShown "never-shown" ["becomes-ready"];
-    "an attach that succeeded is taken for one that a peer won" AlwaysTaken "always-taken" ["becomes-ready", "one-member"];
     "a unit that ended is not started again" UnitFalls "unit-falls" ["becomes-ready"];
     "a volume is not marked" NoMarker "no-marker" ["marked-when-ready", "becomes-ready"];
     "modules of the kernel are not loaded after the first boot" NoModules "no-modules" ["plan-holds", "becomes-ready"];
@@ -73,16 +71,6 @@ bugs! {
 }
 
 impl Bug {
-    /// From which seed on worlds are run for it.
-    pub fn first_seed(self) -> u64 {
-        1
-    }
-
-    /// Within so many boots it is found.
-    pub fn within_boots(self) -> u64 {
-        1000
-    }
-
     /// The bug of this name.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|bug| bug.name() == name)

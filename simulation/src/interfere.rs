@@ -37,10 +37,7 @@ impl Interferer {
 
 impl Interference for Interferer {
     fn fate(&self, operation: &str) -> Fate {
-        let mut hub = lock(&self.hub);
-        let mut fate = hub.fate(self.node, operation);
-        lock(&self.planted).fate(operation, &mut fate);
-        fate
+        lock(&self.hub).fate(self.node, operation)
     }
 
     fn before(&self, operation: &str, machine: &mut Machine<'_>) {

@@ -1,5 +1,6 @@
 //! The laws that hold after every port call of every machine. Those of a boot's end are in `endings`.
 
+use crate::lease_law::LeaseSeen;
 use crate::plan::{Dialect, ExtraKind, Plan};
 use crate::trace::digest_of;
 use quake_model::facts::{DeviceContents, VolumeFacts};
@@ -21,9 +22,6 @@ pub struct Violation {
 /// How long a duplicate must have been there before nobody may miss it: longer than EC2's answers lag.
 const SEEN_BY_ALL_MS: u64 = 100_000;
 
-/// The lease of whoever applies add-ons.
-const LEASE: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/quake-agent";
-
 /// The tag of kops that names a volume's cluster.
 const CLUSTER_TAG: &str = "KubernetesCluster";
 
@@ -41,15 +39,6 @@ pub(crate) struct Caller<'a> {
     pub(crate) instance_id: &'a str,
 }
 
-/// Who holds the lease, since when nobody renewed it, and for how long it holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct LeaseSeen {
-    holder: String,
-    renewed: String,
-    renewed_ms: u64,
-    lasts_ms: u64,
-}
-
 /// Watches over one world.
 #[derive(Debug)]
 pub(crate) struct Judge {
@@ -64,6 +53,8 @@ pub(crate) struct Judge {
     written: Vec<BTreeMap<String, BTreeSet<u64>>>,
     /// The file that each machine was handed last.
     last_written: Vec<Option<String>>,
+    /// Formats that machines began, by volume.
+    begun: BTreeSet<(usize, String)>,
     /// What was on the devices before the call under way.
     contents: BTreeMap<String, DeviceContents>,
     lease: LeaseSeen,
@@ -93,6 +84,7 @@ impl Judge {
             mounted: vec![BTreeMap::new(); nodes],
             written: vec![BTreeMap::new(); nodes],
             last_written: vec![None; nodes],
+            begun: BTreeSet::new(),
             contents: BTreeMap::new(),
             lease: LeaseSeen::default(),
         }
@@ -157,7 +149,7 @@ impl Judge {
                     .filter_map(|path| self.unmounted_of(by, path));
                 unmounted.next()
             }
-            "change_object" | "delete_object" => self.after_change(by, called, machine),
+            "change_object" | "delete_object" => self.lease.after_change(by, called, machine),
             _ => None,
         };
         if let Some((law, seen)) = found {
@@ -216,6 +208,15 @@ impl Judge {
         machine: &mut Machine<'_>,
     ) -> Option<(&'static str, String)> {
         let id = called.subject;
+        if id.is_empty() {
+            // The device was gone before anything was asked of it.
+            return None;
+        }
+        // A format that this machine did not begin proves nothing of what is on the device.
+        let is_begun = match called.ended {
+            Ok(()) => !self.begun.insert((by.node, id.to_owned())),
+            Err(_) => self.begun.contains(&(by.node, id.to_owned())),
+        };
         let journal = journal(by, machine)?;
         let intent = journal.formatting.get(id);
         let before = self
@@ -227,8 +228,8 @@ impl Judge {
             |uuid: &Option<String>| intent.is_some_and(|it| uuid.as_ref() == Some(&it.uuid));
         let is_proven = match &before {
             DeviceContents::Blank => true,
-            DeviceContents::Unsigned { .. } => intent.is_some(),
-            DeviceContents::Damaged { uuid, .. } => is_own(uuid),
+            DeviceContents::Unsigned { .. } => intent.is_some() && is_begun,
+            DeviceContents::Damaged { uuid, .. } => is_own(uuid) && is_begun,
             // An agent that was killed may have ended its format since: then the format refuses.
             DeviceContents::Filesystem { uuid, .. } => is_own(uuid) && called.ended.is_err(),
             DeviceContents::Signature { .. } | DeviceContents::Ambiguous { .. } => false,
@@ -318,50 +319,6 @@ impl Judge {
         let etcd = etcd.into_iter().find(|etcd| name.starts_with(etcd))?;
         let is_mounted = self.mounted[by.node].values().any(|slot| slot.etcd == etcd);
         (!is_mounted).then(|| ("mounted-before-manifest", path.to_owned()))
-    }
-
-    /// The lease has one holder, and only the holder changes what add-ons bring.
-    fn after_change(
-        &mut self,
-        by: Caller<'_>,
-        called: &Called<'_>,
-        machine: &mut Machine<'_>,
-    ) -> Option<(&'static str, String)> {
-        called.ended.ok()?;
-        let lease = machine
-            .cluster()?
-            .object("Lease", "kube-system", "quake-agent")
-            .cloned()
-            .unwrap_or_default();
-        let text = |field: &str| lease["spec"][field].as_str().unwrap_or_default().to_owned();
-        let seconds = lease["spec"]["leaseDurationSeconds"]
-            .as_u64()
-            .unwrap_or_default();
-        let mut now = LeaseSeen {
-            holder: text("holderIdentity"),
-            renewed: text("renewTime"),
-            renewed_ms: by.now_ms,
-            lasts_ms: seconds * 1000,
-        };
-        if now.renewed == self.lease.renewed && now.holder == self.lease.holder {
-            now.renewed_ms = self.lease.renewed_ms;
-        }
-        let before = std::mem::replace(&mut self.lease, now.clone());
-        let holds = before.renewed_ms + before.lasts_ms > by.now_ms;
-        if holds
-            && !before.holder.is_empty()
-            && !now.holder.is_empty()
-            && before.holder != now.holder
-        {
-            let seen = format!("{} took it from {}", now.holder, before.holder);
-            return Some(("lease-has-one-holder", seen));
-        }
-        let is_of_addons = !called.subject.contains(LEASE)
-            && !called.subject.contains("/api/v1/nodes/")
-            && !called.subject.ends_with("dry-run")
-            && !called.subject.contains("/events");
-        let seen = || format!("{} while {:?} holds the lease", called.subject, now.holder);
-        (is_of_addons && now.holder != by.instance_id).then(|| ("applies-under-lease", seen()))
     }
 
     /// After a power cut each file is whole: one of those that were ever handed over.

@@ -12,6 +12,7 @@ mod history;
 mod hub;
 mod interfere;
 mod laws;
+mod lease_law;
 mod life;
 mod plan;
 mod planning;

@@ -6,12 +6,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 const USAGE: &str = "\
 usage: simulate [--seed S] [--boots N] [--minutes M] [--bug NAME] [--trace]
+       simulate --table
 
   --seed S     the seed of the first world; the next worlds have the seeds after it. Without one: a fresh one, printed
   --boots N    ends once so many boots were made; 500 if neither this nor --minutes is given, one world with --seed
   --minutes M  ends after so many minutes
   --bug NAME   plants a bug; ends when it is found
-  --trace      prints every line of the trace";
+  --trace      prints every line of the trace
+  --table      plants every bug in turn and prints after how many boots each was found";
 
 /// What is asked for.
 #[derive(Default)]
@@ -67,6 +69,9 @@ struct Sum {
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
+    if words == ["--table"] {
+        return table();
+    }
     let Some(arguments) = Arguments::parse(&words) else {
         eprintln!("{USAGE}");
         return ExitCode::from(64);
@@ -108,7 +113,54 @@ fn one(seed: u64, options: Options, sum: &mut Sum) {
     }
     if let Some(found) = end.violation {
         sum.broken += 1;
+        if let Some(bug) = options.bug {
+            println!(
+                "seed {seed}: {} is found: {}: {}",
+                bug.name(),
+                found.law,
+                found.seen
+            );
+            return;
+        }
         println!("{}", report(&plan, &found, &commit(), options));
+    }
+}
+
+/// Boots after which a planted bug counts as not found.
+const MOST_BOOTS: u64 = 20_000;
+
+/// Plants every bug in turn; from seed 1 on.
+fn table() -> ExitCode {
+    println!("| bug | what | found by | seed | boots |\n|---|---|---|---|---|");
+    let mut is_complete = true;
+    for bug in Bug::ALL.iter().copied() {
+        let options = Options {
+            bug: Some(bug),
+            keeps_lines: false,
+        };
+        let (mut seed, mut boots) = (0, 0);
+        let law = loop {
+            seed += 1;
+            let end = run(&Plan::new(seed), options);
+            boots += end.boots;
+            match end.violation {
+                Some(found) => break found.law,
+                None if boots > MOST_BOOTS => {
+                    is_complete = false;
+                    break "none";
+                }
+                None => {}
+            }
+        };
+        println!(
+            "| `{}` | {} | `{law}` | {seed} | {boots} |",
+            bug.name(),
+            bug.what()
+        );
+    }
+    match is_complete {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
     }
 }
 

@@ -5,8 +5,7 @@ use quake_apisim::ApiServer;
 use quake_model::facts::{
     ActiveState, AttachmentState, DeviceContents, InstanceView, VolumeFacts, VolumeState,
 };
-use quake_model::ports::{Condition, PortError};
-use quake_testkit::{Called, Fate, Machine, When};
+use quake_testkit::{Called, Machine};
 use quake_volumes::{IGNORE, JOURNAL, PIN, Slot};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,14 +47,6 @@ impl Planted {
 
     fn has(&self, bug: Bug) -> bool {
         self.bug == Some(bug)
-    }
-
-    /// What the bug makes of a call before it is made.
-    pub(crate) fn fate(&self, operation: &str, fate: &mut Fate) {
-        if self.has(Bug::AlwaysTaken) && operation == "attach_volume" && fate.halt.is_none() {
-            let error = PortError::new(Condition::Conflict, "it is already attached");
-            fate.strike = Some((error, When::After));
-        }
     }
 
     /// Shows the call under way another listing.
@@ -229,7 +220,7 @@ fn relist(bug: Bug, volumes: &mut Vec<VolumeFacts>, me: &str) {
             });
         }
         Bug::WrongTags => volumes.iter_mut().for_each(rename_member),
-        Bug::LooksFree | Bug::SharedAttach => {
+        Bug::SharedAttach => {
             let others = volumes.iter_mut();
             for volume in others.filter(|it| it.attachments.iter().all(|it| it.instance_id != me)) {
                 volume.attachments.clear();

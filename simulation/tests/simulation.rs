@@ -1,19 +1,25 @@
 //! The simulation itself: what it promises, what it finds, and a few worlds that nobody ran before.
 
-#![expect(clippy::panic, reason = "a world that breaks a law fails its test with the whole report")]
+#![expect(
+    clippy::panic,
+    reason = "a world that breaks a law fails its test with the whole report"
+)]
 
 use quake_simulation::{Bug, Options, Plan, report, run};
 use std::path::PathBuf;
 use std::time::SystemTime;
 
 /// Worlds with fresh seeds in each run of the tests.
-const FRESH: u64 = 30;
+const FRESH: u64 = 12;
 
 fn holds(seed: u64) {
     let plan = Plan::new(seed);
     let end = run(&plan, Options::default());
     if let Some(found) = end.violation {
-        panic!("{}", report(&plan, &found, "of this checkout", Options::default()));
+        panic!(
+            "{}",
+            report(&plan, &found, "of this checkout", Options::default())
+        );
     }
 }
 
@@ -96,6 +102,10 @@ fn every_planted_bug_is_found_by_a_law_that_is_named_for_it() {
             seed += 1;
         };
         println!("{} is found by {law} after {boots} boots", bug.name());
-        assert!(bug.laws().contains(&law), "{} is found by {law}", bug.name());
+        assert!(
+            bug.laws().contains(&law),
+            "{} is found by {law}",
+            bug.name()
+        );
     }
 }

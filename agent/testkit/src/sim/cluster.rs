@@ -41,6 +41,9 @@ impl SimHost {
         let now = self.now();
         let answered = self.call(operation, |world| {
             world.subject = format!("{} {}", request.method, request.path);
+            if !request.query("dryRun").is_empty() {
+                world.subject.push_str(" dry-run");
+            }
             let server = world.cluster.as_mut().ok_or_else(nobody)?;
             match server.answer(request, now) {
                 Outcome::Reply(reply) if reply.status < 300 => Ok(Answer::Body(reply.body)),
