@@ -78,6 +78,13 @@ pub enum UnitDecision {
     Keep,
 }
 
+/// When the newest of a unit's files was written. A time that is yet to come tells nothing, for the clock was set back since:
+/// by such a time the unit would be restarted at every boot until then.
+pub fn newest_input(written_us: impl IntoIterator<Item = u64>, now_us: u64) -> u64 {
+    let written = written_us.into_iter();
+    written.filter(|at| *at <= now_us).max().unwrap_or_default()
+}
+
 /// Decides what to do about a unit. `newest_input_us` is when the newest of its files was written.
 pub fn decide_unit(
     wanted: &StartUnit,

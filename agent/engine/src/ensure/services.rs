@@ -11,7 +11,7 @@ use quake_model::item::UnitState;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Clock, Files, JobKind, Meter, PortError, UnitJob, Units};
 use quake_model::step::{StartUnit, Step};
-use quake_node::up_to_date::{UnitDecision, UnitDone, decide_unit};
+use quake_node::up_to_date::{UnitDecision, UnitDone, decide_unit, newest_input};
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -55,7 +55,7 @@ impl Begun {
 }
 
 /// Looks at a unit and at the files it reads.
-pub(crate) async fn begun<H: Files + Units + Meter>(
+pub(crate) async fn begun<H: Files + Units + Clock + Meter>(
     context: &Context<'_, H>,
     step: &Step,
     wanted: &StartUnit,
@@ -64,7 +64,7 @@ pub(crate) async fn begun<H: Files + Units + Meter>(
     let found = context.retry(&wait, || look(context, &wanted.unit)).await?;
     Ok(Begun {
         found,
-        newest_us: newest_input(context, wanted).await?,
+        newest_us: newest_written(context, wanted).await?,
         done: UnitDone::default(),
         outcome: Outcome::Unchanged,
         wait,
@@ -239,13 +239,17 @@ pub(crate) async fn with_journal<H: Units>(
     }
 }
 
-async fn newest_input<H: Files>(context: &Context<'_, H>, unit: &StartUnit) -> Result<u64, Fault> {
-    let mut newest = 0;
+async fn newest_written<H: Files + Clock>(
+    context: &Context<'_, H>,
+    unit: &StartUnit,
+) -> Result<u64, Fault> {
+    let mut written = Vec::new();
     for input in &unit.inputs {
         let found = files::glance(context, input).await?;
-        newest = newest.max(found.map_or(0, |found| found.modified_us));
+        written.extend(found.map(|found| found.modified_us));
     }
-    Ok(newest)
+    let now_us = context.host.now().0.saturating_mul(1000);
+    Ok(newest_input(written, now_us))
 }
 
 /// Why something would be done about a unit, in words.

@@ -52,6 +52,22 @@ fn outcomes(record: &Record) -> Vec<(&str, Outcome)> {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_clock_that_was_set_back_restarts_no_unit() {
+    let host = worker_of_eight_units();
+    run(&host, &request("workers")).await;
+    host.set_back(std::time::Duration::from_secs(24 * 3600));
+    // Units that were started after the clock was set back have files of the future.
+    host.lose_power(&mut || true);
+    host.next_boot(Script::default());
+    run(&host, &request("workers")).await;
+    host.next_boot(Script::default());
+    let (verdict, _) = run(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    let jobs = host.port_calls_of("start_unit") + host.port_calls_of("restart_unit");
+    assert_eq!(jobs, 0, "a converged node is left as it is");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_first_boot_of_eight_units_takes_one_reload_one_enabling_and_one_batch() {
     let host = worker_of_eight_units();
     let (verdict, record) = run(&host, &request("workers")).await;

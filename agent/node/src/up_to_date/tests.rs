@@ -81,6 +81,14 @@ fn unit(active: ActiveState) -> UnitFacts {
 }
 
 #[test]
+fn a_file_of_the_future_restarts_no_unit() {
+    let now = 200;
+    assert_eq!(newest_input([90, 150, 201], now), 150);
+    assert_eq!(newest_input([150, 200], now), 200);
+    assert_eq!(newest_input([300], now), 0);
+}
+
+#[test]
 fn a_unit_is_restarted_only_for_files_newer_than_its_start() {
     let wanted = StartUnit {
         state: UnitState::Running,
