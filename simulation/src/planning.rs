@@ -8,6 +8,9 @@ use quake_testkit::{Timing, When};
 /// Within this time things go wrong: longer than a boot without trouble, and than the wait for a view that has settled.
 const TROUBLE_MS: u64 = 20 * 60 * 1000;
 
+/// So many worlds of a hundred are races for members.
+const RACES: u64 = 12;
+
 /// Port calls of a boot without trouble, roughly: where an agent is killed.
 const CALLS: u64 = 700;
 
@@ -41,7 +44,49 @@ impl Plan {
         }
         plan.extras = extras(&mut draw, &plan);
         plan.draw_faults();
+        // By a draw of its own, so that the other worlds stay what they are.
+        if Draw::of(seed, &[8]).percent(RACES) {
+            plan.draw_race();
+        }
         plan
+    }
+
+    /// Makes it a race: instances of one group that may take any of three members, with late answers and crashes while they do.
+    fn draw_race(&mut self) {
+        let mut draw = Draw::of(self.seed, &[9]);
+        self.dialect = Dialect::Legacy;
+        (self.has_backup, self.unsigned) = (false, None);
+        self.extras.clear();
+        self.faults.clear();
+        self.groups = vec![Group {
+            name: "control-plane".to_owned(),
+            members: ["a", "b", "c"].map(str::to_owned).to_vec(),
+        }];
+        self.instances = instances(&mut draw, &self.groups);
+        self.freeze_ms = draw.between(60_000, 600_000);
+        for node in 0..self.instances.len() {
+            if draw.percent(70) {
+                self.faults.push(Fault::LateAttach {
+                    node,
+                    nth: 1,
+                    later_ms: draw.between(1000, 60_000),
+                });
+            }
+            for _ in 0..draw.between(0, 2) {
+                self.faults.push(Fault::Crash {
+                    node,
+                    nth: draw.between(150, 500),
+                    when: draw.one(&[When::Before, When::After]),
+                    power: draw.percent(20),
+                });
+            }
+            self.faults.push(Fault::Stale {
+                node,
+                from_ms: 0,
+                to_ms: draw.between(5_000, self.freeze_ms),
+                lag_ms: draw.between(1000, 45_000),
+            });
+        }
     }
 
     fn draw_faults(&mut self) {
