@@ -208,8 +208,11 @@ fn waiting(world: &World, slot: &str, decided: &SlotDecision) -> String {
         Rule::BusySelf => {
             format!("{volume} of {slot} was to be detached from this instance while mounted")
         }
-        Rule::NoFreeMember | Rule::BehindConflict => {
-            format!("no etcd member is free for this instance in {zone}")
+        Rule::NoFreeMember => format!("no etcd member is free for this instance in {zone}"),
+        Rule::BehindConflict => {
+            format!(
+                "no etcd member is free for this instance in {zone}, and one that may be is refused"
+            )
         }
         Rule::DetachingOther => {
             let holder = holder(world, &decided.detail);
@@ -245,6 +248,9 @@ fn born(world: &World) -> String {
 /// The exact remedy, where the case has one; else the catalogue's stands.
 fn remedy(decision: &Decision<'_>, slot: Option<&Slot>, decided: &SlotDecision) -> Option<String> {
     let volume = decided.volume.as_deref();
+    if decided.rule == Rule::BehindConflict {
+        return Some(behind_conflict(decision));
+    }
     let slot = slot?;
     match (decided.rule, volume) {
         (Rule::DuplicateVolumes, _) => Some(format!(
@@ -272,6 +278,23 @@ fn remedy(decision: &Decision<'_>, slot: Option<&Slot>, decided: &SlotDecision) 
         )),
         _ => None,
     }
+}
+
+/// What to do where a member that this instance could run is refused: to wait for another instance would not help.
+fn behind_conflict(decision: &Decision<'_>) -> String {
+    let verdicts = decision.verdicts.iter();
+    let refused = verdicts.filter(|verdict| {
+        verdict.class >= VolumeClass::Conflict && verdict.volume.attachments.is_empty()
+    });
+    let ids: Vec<&str> = refused
+        .map(|verdict| verdict.volume.volume_id.as_str())
+        .collect();
+    format!(
+        "see which member is refused, and why: quake-agent volumes explain; of several volumes of one member ({}): \
+         quake-agent volumes pin <volume id> --slot <slot> --yes, \
+         or for the others: quake-agent volumes ignore <volume id> --reason <text> --yes",
+        ids.join(" ")
+    )
 }
 
 /// The etcd tag that a volume itself has.

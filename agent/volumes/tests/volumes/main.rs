@@ -6,6 +6,7 @@
     reason = "the tables are read from disk"
 )]
 
+mod behind_conflict;
 mod bodies;
 mod changes;
 mod conformance;
