@@ -4,7 +4,7 @@
 //! answer that is cut short, a check that is left out. What comes of it is what would come of an engine that has the bug itself.
 
 macro_rules! bugs {
-    ($($what:literal $name:ident $text:literal $laws:expr;)+) => {
+    ($($what:literal $name:ident $text:literal $seed:literal $laws:expr;)+) => {
         /// A planted bug.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
         pub enum Bug {
@@ -29,6 +29,13 @@ macro_rules! bugs {
                 }
             }
 
+            /// A world that finds it.
+            pub fn seed(self) -> u64 {
+                match self {
+                    $(Self::$name => $seed,)+
+                }
+            }
+
             /// What it is.
             pub fn what(self) -> &'static str {
                 match self {
@@ -40,34 +47,34 @@ macro_rules! bugs {
 }
 
 bugs! {
-    "the intent record is never written" NoIntent "no-intent" ["intent-before-attach"];
-    "the intent to format is never written" NoFormatIntent "no-format-intent" ["intent-before-format"];
-    "the member that was begun is not in the record" ForgetMember "forget-member" ["one-member"];
-    "the record is not read at the start of a boot" JournalNotRead "journal-not-read" ["one-member", "intent-before-attach"];
-    "a listing ends with its first volume" ShortListing "short-listing" ["becomes-ready"];
-    "of two volumes of a member the last of the listing is taken" TrustLast "trust-last" ["no-duplicate-attached"];
-    "a volume's tag is read as that of the next member" WrongTags "wrong-tags" ["ready-holds-a-member", "one-member"];
-    "listings lag behind for ten minutes" LongLag "long-lag" ["becomes-ready", "one-member", "no-duplicate-attached"];
-    "a device that was not probed is formatted" LooksBlank "looks-blank" ["blank-before-format"];
-    "what has no known signature is formatted" UnsignedIsBlank "unsigned-is-blank" ["blank-before-format"];
-    "each format makes a filesystem that is not known again" RandomUuid "random-uuid" ["becomes-ready"];
-    "backups are not looked for" NoBackups "no-backups" ["no-empty-etcd"];
-    "a volume is taken from the instance that has it" SharedAttach "shared-attach" ["mounted-once", "one-member"];
-    "a mount that failed counts as one" SaysMounted "says-mounted" ["mounted-before-manifest", "ready-holds-a-member"];
-    "manifests of etcd stay although their volumes are not mounted" KeepsManifests "keeps-manifests" ["mounted-before-manifest", "becomes-ready"];
-    "a file is renamed before it is flushed" TornFiles "torn-files" ["files-whole"];
-    "one file of twenty is not written" LostFile "lost-file" ["plan-holds", "becomes-ready", "ready-holds-a-member"];
-    "the lease counts as held although its write is lost" LeaseNotWritten "lease-not-written" ["applies-under-lease"];
-    "every call of EC2 is made ten times" CountTwice "count-twice" ["calls-in-budget", "becomes-ready", "ends-have-codes"];
-    "a private key is in an event" LeakKey "leak-key" ["no-secret-shown"];
-    "an event is emitted twice" EventTwice "event-twice" ["events-in-order"];
-    "a boot ends twice" EndsTwice "ends-twice" ["ends-once"];
-    "EC2's view of an attach is waited for without an end" NeverShown "never-shown" ["becomes-ready"];
-    "a unit that ended is not started again" UnitFalls "unit-falls" ["becomes-ready"];
-    "a volume is not marked" NoMarker "no-marker" ["marked-when-ready", "becomes-ready"];
-    "modules of the kernel are not loaded after the first boot" NoModules "no-modules" ["plan-holds", "becomes-ready"];
-    "what an operator ignored or pinned is not read" PinBlind "pin-blind" ["becomes-ready"];
-    "the devices of volumes are not found" DeviceNever "device-never" ["becomes-ready"];
+    "the intent record is never written" NoIntent "no-intent" 1 ["intent-before-attach"];
+    "the intent to format is never written" NoFormatIntent "no-format-intent" 1 ["intent-before-format"];
+    "the member that was begun is not in the record" ForgetMember "forget-member" 60 ["one-member"];
+    "the record is not read at the start of a boot" JournalNotRead "journal-not-read" 60 ["one-member", "intent-before-attach"];
+    "a listing ends with its first volume" ShortListing "short-listing" 1 ["becomes-ready", "plan-holds"];
+    "of two volumes of a member the last of the listing is taken" TrustLast "trust-last" 2 ["no-duplicate-attached"];
+    "a volume's tag is read as that of the next member" WrongTags "wrong-tags" 1 ["ready-holds-a-member", "one-member", "plan-holds", "becomes-ready"];
+    "listings lag behind for ten minutes" LongLag "long-lag" 16 ["becomes-ready", "one-member", "no-duplicate-attached"];
+    "a device that was not probed is formatted" LooksBlank "looks-blank" 1 ["blank-before-format"];
+    "what has no known signature is formatted" UnsignedIsBlank "unsigned-is-blank" 6 ["blank-before-format"];
+    "each format makes a filesystem that is not known again" RandomUuid "random-uuid" 207 ["becomes-ready"];
+    "backups are not looked for" NoBackups "no-backups" 33 ["no-empty-etcd"];
+    "a volume is taken from the instance that has it" SharedAttach "shared-attach" 1 ["mounted-once", "one-member", "plan-holds"];
+    "a mount that failed counts as one" SaysMounted "says-mounted" 1 ["mounted-before-manifest", "ready-holds-a-member"];
+    "manifests of etcd stay although their volumes are not mounted" KeepsManifests "keeps-manifests" 40 ["mounted-before-manifest", "becomes-ready"];
+    "a file is renamed before it is flushed" TornFiles "torn-files" 1 ["files-whole"];
+    "one file of twenty is not written" LostFile "lost-file" 5 ["plan-holds", "becomes-ready", "ready-holds-a-member", "intent-before-format"];
+    "the lease counts as held although its write is lost" LeaseNotWritten "lease-not-written" 8 ["applies-under-lease"];
+    "every call of EC2 is made ten times" CountTwice "count-twice" 1 ["calls-in-budget", "becomes-ready", "ends-have-codes"];
+    "a private key is in an event" LeakKey "leak-key" 1 ["no-secret-shown"];
+    "an event is emitted twice" EventTwice "event-twice" 1 ["events-in-order"];
+    "a boot ends twice" EndsTwice "ends-twice" 1 ["ends-once"];
+    "EC2's view of an attach is waited for without an end" NeverShown "never-shown" 1 ["becomes-ready", "plan-holds"];
+    "a unit that ended is not started again" UnitFalls "unit-falls" 1 ["becomes-ready"];
+    "a volume is not marked" NoMarker "no-marker" 1 ["marked-when-ready", "becomes-ready"];
+    "modules of the kernel are not loaded after the first boot" NoModules "no-modules" 1 ["plan-holds", "becomes-ready"];
+    "what an operator ignored or pinned is not read" PinBlind "pin-blind" 2 ["becomes-ready"];
+    "the devices of volumes are not found" DeviceNever "device-never" 1 ["becomes-ready"];
 }
 
 impl Bug {

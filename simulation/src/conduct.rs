@@ -120,9 +120,9 @@ impl Conductor<'_> {
                 let host = &self.nodes[node].host;
                 let by = Duration::from_millis(by_ms);
                 if back {
-                    host.set_back(by)
+                    host.set_back(by);
                 } else {
-                    host.pass(by)
+                    host.pass(by);
                 }
             }
             Fault::Meddle { node, nth, .. } => self.meddle(node, nth),
@@ -241,20 +241,16 @@ impl Conductor<'_> {
 
     /// Does what an operator does who reads the code of a node that is not ready.
     fn help(&self, plan: &Plan, node: usize) {
-        let (status, waits_for) = {
+        let (status, waits_for, remedy) = {
             let hub = lock(self.hub);
-            (hub.nodes[node].status, hub.nodes[node].waits_for)
+            let state = &hub.nodes[node];
+            (state.status, state.waits_for, state.remedy.clone())
         };
         let code = status.code().map(|(code, _)| code).or(waits_for);
         lock(self.hub)
             .trace
             .add(format_args!("an operator sees {code:?} on n{node}"));
         match code {
-            Some(
-                Code::StorageVolumeConflict
-                | Code::StorageSurplusVolumes
-                | Code::StorageVolumeElsewhere,
-            ) => self.ignore_extras(plan),
             // The volume is zeroed on another instance, as the remedy says.
             Some(Code::StorageDataUnsigned) => self.change(|region| {
                 if let Some((etcd, member)) = &plan.unsigned {
@@ -262,6 +258,7 @@ impl Conductor<'_> {
                     region.contents.insert(id, DeviceContents::Blank);
                 }
             }),
+            _ if remedy.contains("volumes ignore") => self.ignore_extras(plan),
             Some(Code::StorageDataExpected) => {
                 let at = self.nodes[node].host.now();
                 self.change(|region| {

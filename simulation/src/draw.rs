@@ -14,13 +14,13 @@ impl Draw {
     pub fn of(seed: u64, purpose: &[u64]) -> Self {
         let mut draw = Self(seed);
         for part in purpose {
-            draw.0 = draw.next() ^ part;
+            draw.0 = draw.number() ^ part;
         }
         draw
     }
 
     /// The next number.
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -30,17 +30,17 @@ impl Draw {
 
     /// A number from `from` to `to`, both included.
     pub fn between(&mut self, from: u64, to: u64) -> u64 {
-        from + self.next() % (to.saturating_sub(from) + 1)
+        from + self.number() % (to.saturating_sub(from) + 1)
     }
 
     /// Whether something happens that happens in so many of a hundred cases.
     pub fn percent(&mut self, of_hundred: u64) -> bool {
-        self.next() % 100 < of_hundred
+        self.number() % 100 < of_hundred
     }
 
     /// An index below `length`, which is not 0.
     pub fn index(&mut self, length: usize) -> usize {
-        let drawn = self.next() % (length.max(1) as u64);
+        let drawn = self.number() % (length.max(1) as u64);
         usize::try_from(drawn).unwrap_or_default()
     }
 
@@ -58,7 +58,7 @@ mod tests {
     fn the_same_seed_draws_the_same_and_another_draws_another() {
         let drawn = |seed| {
             let mut draw = Draw::new(seed);
-            [draw.next(), draw.next(), draw.between(3, 9)]
+            [draw.number(), draw.number(), draw.between(3, 9)]
         };
         assert_eq!(drawn(1), drawn(1));
         assert_ne!(drawn(1), drawn(2));
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_purpose_has_numbers_of_its_own() {
-        let first = |purpose: &[u64]| Draw::of(7, purpose).next();
+        let first = |purpose: &[u64]| Draw::of(7, purpose).number();
         assert_ne!(first(&[1]), first(&[2]));
         assert_ne!(first(&[1, 2]), first(&[2, 1]));
     }

@@ -107,7 +107,15 @@ impl Sink for Listener {
             hub.note(self.node, format_args!("  event {text}"));
         }
         match &envelope.event {
-            Event::Waiting { fault, .. } => hub.nodes[self.node].waits_for = Some(fault.code),
+            Event::Waiting { fault, .. } => {
+                let state = &mut hub.nodes[self.node];
+                state.waits_for = Some(fault.code);
+                fault.remedy_text().clone_into(&mut state.remedy);
+            }
+            Event::BootFailed { fault, .. } => {
+                let remedy = fault.remedy_text();
+                remedy.clone_into(&mut hub.nodes[self.node].remedy);
+            }
             Event::PhaseDone { .. } => hub.nodes[self.node].waits_for = None,
             _ => {}
         }

@@ -56,6 +56,8 @@ pub(crate) struct NodeState {
     pub(crate) is_meddled: bool,
     /// What it waits for, by the last event that says so.
     pub(crate) waits_for: Option<Code>,
+    /// What the last fault that it showed tells an operator to do.
+    pub(crate) remedy: String,
 }
 
 /// An attach whose reply was lost and that has its effect later.
@@ -96,6 +98,7 @@ impl Hub {
             boots: 0,
             is_meddled: false,
             waits_for: None,
+            remedy: String::new(),
         };
         let nodes: Vec<NodeState> = plan.instances.iter().map(node).collect();
         Self {
@@ -137,7 +140,8 @@ impl Hub {
     /// Ends a node's process, or its whole machine.
     pub(crate) fn kill(&mut self, node: usize, death: Death) {
         let state = &mut self.nodes[node];
-        if state.status != Status::Terminated {
+        let is_gone = state.status == Status::Terminated || state.dead == Some(Death::Terminated);
+        if !is_gone {
             state.dead = Some(death);
             state.wake.notify_one();
         }
@@ -179,9 +183,8 @@ impl Hub {
 
     /// Lets the plan's faults strike a call.
     fn befall(&mut self, node: usize, call: (&str, u64, u64), fate: &mut Fate) {
-        let (operation, nth, calls) = call;
+        let (operation, _, calls) = call;
         let now = self.now_ms();
-        let service = Service::of(operation);
         let mut death = None;
         for fault in &self.plan.faults {
             match *fault {
@@ -198,46 +201,15 @@ impl Hub {
                         Death::Killed
                     });
                 }
-                Fault::Strike {
-                    node: of,
-                    operation: what,
-                    nth: first,
-                    times,
-                    condition,
-                    when,
-                } if of == node && what == operation && (first..first + times).contains(&nth) => {
-                    fate.strike = Some((struck(condition, operation), when));
-                }
                 Fault::LateAttach {
                     node: of,
                     nth: which,
                     later_ms,
-                } if of == node && operation == "attach_volume" && nth == which => {
+                } if of == node && operation == "attach_volume" && call.1 == which => {
                     self.attach_is_late = Some(later_ms);
                     fate.strike = Some((struck(Condition::TimedOut, operation), When::After));
                 }
-                Fault::Outage {
-                    node: of,
-                    service: down,
-                    from_ms,
-                    to_ms,
-                    condition,
-                } if of.is_none_or(|of| of == node)
-                    && down == service
-                    && (from_ms..to_ms).contains(&now) =>
-                {
-                    fate.strike = Some((struck(condition, operation), When::Before));
-                }
-                Fault::Slow {
-                    node: of,
-                    service: slow,
-                    from_ms,
-                    to_ms,
-                    takes_ms,
-                } if of == node && slow == service && (from_ms..to_ms).contains(&now) => {
-                    fate.before += Duration::from_millis(takes_ms);
-                }
-                _ => {}
+                _ => befall_answer(fault, (node, now), call, fate),
             }
         }
         if let Some(death) = death {
@@ -283,6 +255,50 @@ impl Hub {
             self.plan.seed,
             &[purpose, node as u64, self.nodes[node].calls],
         )
+    }
+}
+
+/// What a fault of a service or of one call makes of an answer.
+fn befall_answer(
+    fault: &Fault,
+    (node, now): (usize, u64),
+    (operation, nth, _): (&str, u64, u64),
+    fate: &mut Fate,
+) {
+    let service = Service::of(operation);
+    match *fault {
+        Fault::Strike {
+            node: of,
+            operation: what,
+            nth: first,
+            times,
+            condition,
+            when,
+        } if of == node && what == operation && (first..first + times).contains(&nth) => {
+            fate.strike = Some((struck(condition, operation), when));
+        }
+        Fault::Outage {
+            node: of,
+            service: down,
+            from_ms,
+            to_ms,
+            condition,
+        } if of.is_none_or(|of| of == node)
+            && down == service
+            && (from_ms..to_ms).contains(&now) =>
+        {
+            fate.strike = Some((struck(condition, operation), When::Before));
+        }
+        Fault::Slow {
+            node: of,
+            service: slow,
+            from_ms,
+            to_ms,
+            takes_ms,
+        } if of == node && slow == service && (from_ms..to_ms).contains(&now) => {
+            fate.before += Duration::from_millis(takes_ms);
+        }
+        _ => {}
     }
 }
 

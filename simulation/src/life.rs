@@ -6,7 +6,8 @@ use crate::endings::{Listener, after_boot, after_ready};
 use crate::hub::{Death, Hub, Status};
 use crate::interfere::{Interferer, lock};
 use crate::laws::Caller;
-use crate::plan::{Dialect, Plan};
+use crate::plan::{Dialect, Fault, Plan};
+use futures_util::future::{Either, select};
 use quake_engine::{
     CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
     keep_looking, stop_signal,
@@ -19,6 +20,7 @@ use quake_node::addon_mode::KUBECONFIG;
 use quake_testkit::region::{Region, example_instance};
 use quake_testkit::{Script, SharedRegion, SimHost};
 use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -99,7 +101,7 @@ impl Node {
             let ended = tokio::select! {
                 biased;
                 () = wake.notified() => None,
-                verdict = self.process() => Some(verdict),
+                verdict = self.processes() => Some(verdict),
             };
             let pause = match ended {
                 None => match self.died() {
@@ -222,6 +224,38 @@ impl Node {
         });
     }
 
+    /// The agent that systemd started, and one that somebody else starts beside it.
+    async fn processes(&self) -> Verdict {
+        let (first, second) = (pin!(self.process()), pin!(self.second_process()));
+        match select(first, second).await {
+            Either::Left((verdict, _)) => verdict,
+            Either::Right(((), first)) => first.await,
+        }
+    }
+
+    async fn second_process(&self) {
+        let (from_now, number) = {
+            let hub = lock(&self.hub);
+            let mut faults = hub.plan.faults.iter();
+            let starts = faults.find_map(|fault| match fault {
+                Fault::SecondAgent { node, at_ms } if *node == self.index => Some(*at_ms),
+                _ => None,
+            });
+            let starts = starts.and_then(|at| at.checked_sub(hub.now_ms()));
+            (starts, hub.nodes[self.index].boots)
+        };
+        let Some(from_now) = from_now else {
+            return std::future::pending().await;
+        };
+        pass(Duration::from_millis(from_now)).await;
+        let clock = Arc::clone(&self.host);
+        let listener = Listener::new(&self.hub, self.index, &self.secret);
+        let emitter = Emitter::new(Box::new(move || clock.now()), vec![Box::new(listener)]);
+        let (_handle, stop) = stop_signal();
+        let request = self.request(number + 500, Mode::Apply);
+        boot(self.host.as_ref(), &emitter, &request, stop).await;
+    }
+
     /// One process of the agent: a boot, and what follows while the node is ready.
     async fn process(&self) -> Verdict {
         let number = {
@@ -279,8 +313,12 @@ impl Node {
         let plan = &hub.plan;
         let group = &plan.groups[plan.instances[self.index].group];
         // The agent is upgraded between two boots, and never back.
-        let version = if number % 3 == 0 { "0.2.0" } else { "0.1.0" };
-        let seed = Draw::of(plan.seed, &[6, self.index as u64, u64::from(number)]).next();
+        let version = if number.is_multiple_of(3) {
+            "0.2.0"
+        } else {
+            "0.1.0"
+        };
+        let seed = Draw::of(plan.seed, &[6, self.index as u64, u64::from(number)]).number();
         Request {
             boot: BootId::new(self.host.now(), u32::try_from(seed % 30_000).unwrap_or(1)),
             version: version.to_owned(),

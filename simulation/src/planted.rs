@@ -129,7 +129,7 @@ impl Planted {
             }
             (Bug::NoFormatIntent, "write_file") if called.subject == JOURNAL => {
                 edit_journal(machine, |journal| {
-                    journal["formatting"] = Value::Object(Default::default())
+                    journal["formatting"] = serde_json::json!({});
                 });
             }
             (Bug::ForgetMember, "write_file") if called.subject == JOURNAL => {

@@ -238,6 +238,13 @@ mod tests {
     }
 
     #[test]
+    fn the_simulation_reads_its_own_words() {
+        let words = Task::Simulate(vec!["--seed".to_owned(), "7".to_owned()]);
+        assert_eq!(parse("simulate --seed 7"), Ok(words));
+        assert_eq!(parse("simulate"), Ok(Task::Simulate(Vec::new())));
+    }
+
+    #[test]
     fn the_words_of_a_bench_are_the_harness_own() {
         let with = parse("bench --agent a/b w1 --rounds 3");
         assert_eq!(with, Ok(Task::bench(Some("a/b"), &["w1", "--rounds", "3"])));
