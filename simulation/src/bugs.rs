@@ -57,7 +57,6 @@ bugs! {
     "listings lag behind for ten minutes" LongLag "long-lag" 16 ["becomes-ready", "one-member", "no-duplicate-attached"];
     "a device that was not probed is formatted" LooksBlank "looks-blank" 1 ["blank-before-format"];
     "what has no known signature is formatted" UnsignedIsBlank "unsigned-is-blank" 6 ["blank-before-format"];
-    "each format makes a filesystem that is not known again" RandomUuid "random-uuid" 207 ["becomes-ready"];
     "backups are not looked for" NoBackups "no-backups" 33 ["no-empty-etcd"];
     "a volume is taken from the instance that has it" SharedAttach "shared-attach" 1 ["mounted-once", "one-member", "plan-holds"];
     "a mount that failed counts as one" SaysMounted "says-mounted" 1 ["mounted-before-manifest", "ready-holds-a-member"];

@@ -31,8 +31,6 @@ pub(crate) struct Planted {
     bug: Option<Bug>,
     hidden: Hidden,
     writes: u64,
-    /// Whether a journal was written by this machine.
-    formats: u64,
 }
 
 impl Planted {
@@ -41,7 +39,6 @@ impl Planted {
             bug,
             hidden: Hidden::default(),
             writes: 0,
-            formats: 0,
         }
     }
 
@@ -139,14 +136,6 @@ impl Planted {
                 self.writes += 1;
                 if self.writes.is_multiple_of(20) {
                     machine.set_file(called.subject, None);
-                }
-            }
-            (Bug::RandomUuid, "make_filesystem") => {
-                self.formats += 1;
-                let other = format!("00000000-0000-4000-8000-{:012}", self.formats);
-                let made = machine.region().contents.get_mut(called.subject);
-                if let Some(DeviceContents::Filesystem { uuid, .. }) = made {
-                    *uuid = Some(other);
                 }
             }
             (Bug::NoMarker, "write_marker") => {

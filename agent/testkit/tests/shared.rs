@@ -88,8 +88,8 @@ impl Interference for Slow {
 async fn a_reply_is_lost_after_the_effect_and_the_effect_is_seen() {
     let slow = Arc::new(Slow::default());
     let region = Region::with_instance(instance("i-0a"), "c.example.com");
-    let standing: Arc<dyn Interference> = Arc::<Slow>::clone(&slow);
-    let host = SimHost::new(region, Timing::default(), EPOCH).interfered_by(standing);
+    let interference: Arc<dyn Interference> = Arc::<Slow>::clone(&slow);
+    let host = SimHost::new(region, Timing::default(), EPOCH).interfered_by(interference);
     let began = Instant::now();
     let file = WriteFile::plain("/etc/one", 0o644, "1");
     let written = host.write_file(&file).await;
