@@ -12,6 +12,7 @@ mod journal;
 mod marker;
 mod recorded;
 mod report;
+pub mod restore;
 mod rule;
 mod scenario;
 mod select;

@@ -13,5 +13,6 @@ mod conformance;
 mod laws;
 mod observed;
 mod safety;
+mod snapshots;
 mod two_members;
 mod worlds;
