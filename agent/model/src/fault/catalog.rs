@@ -73,7 +73,7 @@ impl Code {
         known.unwrap_or(Self::Unrecognised)
     }
 
-    /// The area in front of the dot: a phase's name, `addons`, `boot` or `dns`.
+    /// The area in front of the dot: a phase's name, `addons`, `boot`, `dns` or `etcd`.
     pub fn area(self) -> &'static str {
         self.entry()
             .code
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn every_code_belongs_to_a_phase_the_add_ons_or_the_boot() {
         for code in Code::ALL {
-            let is_beside = ["addons", "boot"].contains(&code.area());
+            let is_beside = ["addons", "boot", "etcd"].contains(&code.area());
             assert!(is_beside || code.phase().is_some(), "{code}");
         }
     }

@@ -181,6 +181,13 @@ addons.issuer-unserved: eks-pod-identity-webhook.addons.k8s.io needs an Issuer.c
 addons.pod-foreign: /etc/kubernetes/manifests/kops-channels.manifest is no manifest of the pod kops-channels
 addons.lease-lost: the lease kube-system/quake-agent is held by i-0f9e8d
 addons.pod-failing: kops-channels says that not all add-ons are applied (http://127.0.0.1:3986/readyz: 500)
+etcd.backup-missing: s3://state-store/c.example.com/backups/etcd/main has no backup of main that is complete
+etcd.snapshot-corrupt: the snapshot 2026-11-26T02:00:00Z-000012 cannot be restored: it has 20000 bytes, so its end or its hash is missing
+etcd.snapshots-mixed: the command 2026-11-26T02:03:22Z-000000 restores 2026-11-25T02:00:00Z-000001 into main, and 2026-11-26T02:00:00Z-000012 was asked for
+etcd.backup-foreign: the snapshot main.db was taken of etcd-a at https://etcd-a.internal.other.example:2380, not of main of c.example.com
+etcd.version-unsupported: the backup 2026-11-26T02:00:00Z-000012 is of etcd 3.6.0, and etcd 3.4.23 does not read it
+etcd.quorum-healthy: main has a quorum of 2: healthy are a, b
+etcd.members-missing: 1 of 3 members run, and etcd-manager restores into 2 or more
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
 boot.sink-failed: events do not reach the ledger
 boot.interrupted: the agent was told to stop (SIGTERM)

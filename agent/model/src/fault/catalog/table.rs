@@ -547,6 +547,28 @@ catalogue! {
         why "the pod that applies the cluster's add-ons reports that its last attempt failed; applied objects stay"
         remedy "read its log: tail -n 50 /var/log/containers/kops-channels*.log; quake-agent addons plan shows the drift of each object";
 
+    EtcdBackupMissing "etcd.backup-missing" Refused
+        why "there is no backup to restore from, or the one that was named is not there; a restore without one would be an empty cluster"
+        remedy "list them: quake-agent etcd backups; without any, the volumes that are left have the only copy: aws ec2 create-snapshot --volume-id <id> for each before anything else";
+    EtcdSnapshotCorrupt "etcd.snapshot-corrupt" Refused
+        why "the snapshot is truncated, or its bytes are not those that etcd wrote; etcd restored from it would lose keys without a word"
+        remedy "choose another backup: quake-agent etcd backups --verify NAME for the one before, then --backup NAME";
+    EtcdSnapshotsMixed "etcd.snapshots-mixed" Refused
+        why "members restored from different backups form one cluster with different data, and etcd does not notice"
+        remedy "restore all members from one backup; if the other restore is a mistake, remove its command: aws s3 rm <backup store>/control/<command>/_command.json";
+    EtcdBackupForeign "etcd.backup-foreign" Refused
+        why "the snapshot was taken of another cluster or of another etcd cluster; restored here, the API server would act on objects of elsewhere"
+        remedy "take a backup of this etcd cluster: quake-agent etcd backups lists them; the snapshot's members have the names <member>.internal.<cluster>";
+    EtcdVersionUnsupported "etcd.version-unsupported" Refused
+        why "etcd reads what its own minor version and the one before wrote; it fails on anything newer or much older"
+        remedy "choose a backup that this etcd version wrote, or set the version that wrote it: kops edit cluster, etcdClusters[].version";
+    EtcdQuorumHealthy "etcd.quorum-healthy" Refused
+        why "a majority of members is healthy or may be, so the cluster has newer data than any backup; a restore would throw it away"
+        remedy "replace the lost member only: quake-agent volumes wipe <id> --slot <slot> --i-know-this-is-empty --yes, and etcd fills it; to replace the data nevertheless: --replace-healthy-quorum";
+    EtcdMembersMissing "etcd.members-missing" NotYet
+        why "etcd-manager restores into a new cluster of all members, or of one less of an odd number; with fewer it would copy the backup into what is there"
+        remedy "create the volumes and instances: kops update cluster --yes; allow each new volume: quake-agent volumes wipe <id> --slot <slot> --i-know-this-is-empty --yes; quake-agent etcd restore --plan counts the members that run";
+
     BootBudgetExceeded "boot.budget-exceeded" Bug
         why "the agent made more cloud calls than a boot can need, and used up the quota of the account"
         remedy "fix the earlier faults of this boot; report it with: quake-agent status --output json";
