@@ -1,11 +1,15 @@
-//! What a snapshot of etcd and a backup of etcd-manager say about themselves. Nothing here reads or
-//! writes.
+//! Whether and how an etcd cluster is restored from a backup: which backup, which members, what is
+//! lost, and what is refused. All of it is decided from facts; nothing here reads or writes.
 
 mod backup;
 mod bolt;
 mod command;
+mod fault;
+mod member;
 mod origin;
+mod plan;
 mod snapshot;
+mod verdict;
 mod version;
 
 pub use backup::{Backup, BackupRecord, DATA_OBJECT, META_OBJECT, backup_names, read_backup};
@@ -14,6 +18,13 @@ pub use command::{
     COMMAND_OBJECT, CONTROL, ControlSpec, PendingCommand, SPEC_OBJECT, command_name,
     read_control_spec, read_pending, restore_command,
 };
+pub use fault::{refusal_fault, restore_code};
+pub use member::{Health, MemberFacts, MemberVolume, members_of};
 pub use origin::{Origin, member_name, origin_of};
+pub use plan::{
+    Consent, LostChanges, MemberStep, PlannedMember, RestoreFacts, RestorePlan, Source,
+    plan_restore,
+};
 pub use snapshot::{SnapshotError, SnapshotFacts, SnapshotMember, read_snapshot};
+pub use verdict::{Blocker, Refusal};
 pub use version::EtcdVersion;

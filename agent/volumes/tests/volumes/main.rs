@@ -12,6 +12,8 @@ mod changes;
 mod conformance;
 mod laws;
 mod observed;
+mod restore;
+mod restore_members;
 mod safety;
 mod snapshots;
 mod two_members;
