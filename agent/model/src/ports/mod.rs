@@ -10,6 +10,7 @@ mod cluster;
 mod console;
 mod dns;
 mod error;
+mod etcd;
 mod files;
 mod images;
 mod keys;
@@ -26,6 +27,9 @@ pub use cluster::{Change, ClusterApi, ObjectQuery, ServedGroup, Watched};
 pub use console::{ConsoleAge, Consoles};
 pub use dns::Dns;
 pub use error::{Condition, PortError};
+pub use etcd::{
+    EtcdPrograms, EtcdTools, KeyCount, ScratchEtcd, SnapshotBytes, SnapshotFile, SnapshotRestore,
+};
 pub use files::{DirectoryWatch, Files};
 pub use images::Images;
 pub use keys::{Keys, MadeKey, SignatureKind};

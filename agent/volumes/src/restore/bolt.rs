@@ -2,28 +2,8 @@
 //! (go.etcd.io/bbolt v1.3.10, page.go, db.go, bucket.go). Every number in it is checked before it
 //! is followed, because the file may be truncated, corrupt or hostile.
 
+use quake_model::ports::SnapshotBytes;
 use std::fmt;
-
-/// The bytes of a file that is too large for memory.
-pub trait SnapshotBytes {
-    /// How long the file is.
-    fn length(&self) -> u64;
-
-    /// Reads these bytes; `None` where the file ends before, or cannot be read.
-    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>>;
-}
-
-impl SnapshotBytes for Vec<u8> {
-    fn length(&self) -> u64 {
-        self.len() as u64
-    }
-
-    fn read(&self, offset: u64, length: usize) -> Option<Vec<u8>> {
-        let from = usize::try_from(offset).ok()?;
-        self.get(from..from.checked_add(length)?)
-            .map(<[u8]>::to_vec)
-    }
-}
 
 /// Why a file is not a readable database.
 #[derive(Debug, Clone, PartialEq, Eq)]

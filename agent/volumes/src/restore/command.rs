@@ -81,6 +81,12 @@ pub fn restore_command(spec: &ControlSpec, backup: &str, now: Timestamp) -> Stri
     format!("{command:#}\n")
 }
 
+/// Whether the manifest of etcd-manager's pod copies the programs of etcd one by one and leaves
+/// `etcdutl` out, as kops 1.34 does. Newer manifests mount etcd's whole image.
+pub fn lacks_etcdutl(manifest: &str) -> bool {
+    manifest.contains("--src=/usr/local/bin/etcdctl") && !manifest.contains("etcdutl")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

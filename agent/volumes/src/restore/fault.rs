@@ -68,6 +68,9 @@ impl Blocker {
                     "quake-agent volumes explain; quake-agent volumes pin VOLUME --slot SLOT --yes",
                 ),
             Self::TooFewMembers { .. } => Fault::new(Code::EtcdMembersMissing, text),
+            Self::NoRestorer { manifest, .. } => Fault::new(Code::EtcdProgramsMissing, text)
+                .seen("manifest", manifest)
+                .remedied_by("upgrade kops so that the pod has etcdutl; or put etcdutl of that release on each control-plane node into /var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/opt/etcd-v<version>, then: --etcdutl-in-place"),
             Self::NoControlSpec { location } => Fault::new(Code::ConfigObjectMissing, text)
                 .seen("location", location)
                 .remedied_by("write it again: kops update cluster --yes"),

@@ -191,3 +191,15 @@ fn group(facts: &Facts, volume: &MemberVolume) -> Option<String> {
     let view = facts.instances.iter().find(|it| it.instance_id == *id)?;
     group_of(&view.tags, &facts.cluster)
 }
+
+/// How many members etcd-manager needs for a new cluster: all, or as many as have the same quorum
+/// (`pkg/controller/newcluster.go`). With fewer it creates none and would copy the keys of the backup
+/// into the cluster that is there.
+pub(super) fn enough(members: usize) -> usize {
+    let quorum = |members: usize| members / 2 + 1;
+    let fewer = members.saturating_sub(1).max(1);
+    match quorum(fewer) == quorum(members) {
+        true => fewer,
+        false => members,
+    }
+}

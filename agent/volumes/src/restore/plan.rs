@@ -3,32 +3,15 @@
 
 use super::backup::Backup;
 use super::command::{ControlSpec, PendingCommand};
-use super::member::{Health, MemberFacts, MemberVolume};
+use super::member::{Health, MemberFacts, MemberVolume, enough};
 use super::origin::{Origin, origin_of};
 use super::snapshot::{SnapshotError, SnapshotFacts};
+use super::source::{Consent, Source};
 use super::verdict::{Blocker, Refusal};
 use super::version::EtcdVersion;
 use crate::tags::Slot;
 use quake_model::time::Timestamp;
 use serde::Serialize;
-
-/// What is to be restored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Source {
-    /// The newest backup of the store that is complete.
-    Newest,
-    /// The backup of this name.
-    Named(String),
-    /// A snapshot file, and when it was last written.
-    File { path: String, taken: Timestamp },
-}
-
-/// What an operator allowed beyond the usual.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Consent {
-    /// Replace a cluster that works.
-    pub replaces_healthy_quorum: bool,
-}
 
 /// Everything that decides.
 #[derive(Debug, Clone)]
@@ -51,6 +34,8 @@ pub struct RestoreFacts {
     pub pending: Vec<PendingCommand>,
     /// What etcd-manager should run.
     pub control: Option<ControlSpec>,
+    /// The manifest of etcd-manager's pod, where its programs lack `etcdutl`.
+    pub lacks_etcdutl: Option<String>,
     /// Restores of single members that were begun from a file: the volume, and the snapshot's hash.
     pub begun: Vec<(String, String)>,
     /// What is to be restored.
@@ -179,7 +164,7 @@ pub fn plan_restore(facts: &RestoreFacts) -> Result<RestorePlan, Refusal> {
             keys: read.map(|read| read.keys),
         },
         members: facts.members.iter().map(|it| planned(facts, it)).collect(),
-        blockers: blockers(facts),
+        blockers: blockers(facts, chosen.version),
         pending,
         needs_restart: facts.managed && facts.members.iter().any(|member| !member.is_lost()),
         consent: format!("{}@{}", facts.etcd, chosen.mark),
@@ -355,7 +340,7 @@ fn planned(facts: &RestoreFacts, member: &MemberFacts) -> PlannedMember {
     }
 }
 
-fn blockers(facts: &RestoreFacts) -> Vec<Blocker> {
+fn blockers(facts: &RestoreFacts, data: Option<EtcdVersion>) -> Vec<Blocker> {
     let mut found = Vec::new();
     for member in &facts.members {
         if let MemberVolume::Several { ids } = &member.volume {
@@ -378,6 +363,15 @@ fn blockers(facts: &RestoreFacts) -> Vec<Blocker> {
             members,
         });
     }
+    if let (Some(manifest), Some(version)) = (&facts.lacks_etcdutl, data)
+        && version.is_restored_by_etcdutl()
+        && !facts.consent.etcdutl_in_place
+    {
+        found.push(Blocker::NoRestorer {
+            version: version.to_string(),
+            manifest: manifest.clone(),
+        });
+    }
     if facts.control.is_none() {
         let store = facts.store.clone().unwrap_or_default();
         found.push(Blocker::NoControlSpec {
@@ -385,16 +379,4 @@ fn blockers(facts: &RestoreFacts) -> Vec<Blocker> {
         });
     }
     found
-}
-
-/// How many members etcd-manager needs for a new cluster: all, or as many as have the same quorum
-/// (`pkg/controller/newcluster.go`). With fewer it creates none and would copy the keys of the backup
-/// into the cluster that is there.
-fn enough(members: usize) -> usize {
-    let quorum = |members: usize| members / 2 + 1;
-    let fewer = members.saturating_sub(1).max(1);
-    match quorum(fewer) == quorum(members) {
-        true => fewer,
-        false => members,
-    }
 }

@@ -1,7 +1,8 @@
 //! What a snapshot of etcd holds, read from its file alone: its hash, its revision, its keys, and
 //! whose members took it. No program of etcd is needed for this, and nothing is written.
 
-use super::bolt::{Broken, Bucket, Database, SnapshotBytes};
+use super::bolt::{Broken, Bucket, Database};
+use quake_model::ports::SnapshotBytes;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashSet;

@@ -95,4 +95,7 @@ pub enum Blocker {
     /// etcd-manager has no spec to restore into.
     #[error("{location} is missing, which names the members and the version to restore into")]
     NoControlSpec { location: String },
+    /// etcd-manager's pod cannot restore snapshots of this etcd.
+    #[error("etcd-manager's pod has no etcdutl, which restores snapshots of etcd {version}")]
+    NoRestorer { version: String, manifest: String },
 }

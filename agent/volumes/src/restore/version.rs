@@ -39,6 +39,11 @@ impl EtcdVersion {
             && (other.minor..=other.minor.saturating_add(1)).contains(&self.minor)
     }
 
+    /// Whether `etcdutl` restores its snapshots: etcd 3.6 took that out of `etcdctl`.
+    pub fn is_restored_by_etcdutl(self) -> bool {
+        (self.major, self.minor) >= (3, 6)
+    }
+
     /// Whether both are of one minor version.
     pub fn is_of_minor(self, other: Self) -> bool {
         (self.major, self.minor) == (other.major, other.minor)

@@ -5,8 +5,8 @@ use crate::snapshots::{events_of_36, main_of_34, read};
 use quake_model::time::Timestamp;
 use quake_volumes::restore::{
     Backup, BackupRecord, Blocker, Consent, ControlSpec, EtcdVersion, Health, MemberFacts,
-    MemberStep, MemberVolume, PendingCommand, Refusal, RestoreFacts, Source, plan_restore,
-    refusal_fault, restore_code,
+    MemberStep, MemberVolume, PendingCommand, Refusal, RestoreFacts, Source, lacks_etcdutl,
+    plan_restore, refusal_fault, restore_code,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -74,6 +74,7 @@ fn managed(lost: usize, backups: Vec<Backup>) -> RestoreFacts {
             member_count: 3,
             etcd_version: "3.4.13".to_owned(),
         }),
+        lacks_etcdutl: None,
         begun: Vec::new(),
         source: Source::Newest,
         snapshot: None,
@@ -250,6 +251,35 @@ fn a_backup_of_a_newer_etcd_is_refused_and_an_older_one_is_not() {
         });
         assert!(found.starts_with(wanted), "{of_backup} by {spec}: {found}");
     }
+}
+
+#[test]
+fn a_pod_without_etcdutl_restores_no_snapshot_of_etcd_36() {
+    for (version, in_place, wanted) in [
+        ("3.6.12", false, "waits etcd.programs-missing"),
+        ("3.6.12", true, "restores"),
+        ("3.5.21", false, "restores"),
+    ] {
+        let found = refused(|facts| {
+            facts.lacks_etcdutl = Some("s3://b/c.example/manifests/etcd/main-a.yaml".to_owned());
+            facts.consent.etcdutl_in_place = in_place;
+            for backup in &mut facts.backups {
+                let record = backup.record.as_mut().expect("it is complete");
+                record.etcd_version = version.to_owned();
+            }
+            let control = facts.control.as_mut().expect("there is one");
+            control.etcd_version = version.to_owned();
+        });
+        assert!(found.starts_with(wanted), "{version}: {found}");
+    }
+    let copied = "- --src=/usr/local/bin/etcd\n- --src=/usr/local/bin/etcdctl\n";
+    assert!(lacks_etcdutl(copied));
+    assert!(!lacks_etcdutl(&format!(
+        "{copied}- --src=/usr/local/bin/etcdutl\n"
+    )));
+    assert!(!lacks_etcdutl(
+        "- image:\n    reference: registry.k8s.io/etcd:v3.6.12\n"
+    ));
 }
 
 #[test]
