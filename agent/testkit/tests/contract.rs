@@ -5,7 +5,7 @@ use quake_model::dns::{ZoneFacts, ZoneKind};
 use quake_model::facts::BucketFacts;
 use quake_model::item::User;
 use quake_model::location::Location;
-use quake_model::ports::{BootstrapServer, Cloud, Disks, TokenVersion};
+use quake_model::ports::{BootstrapServer, Cloud, Disks, KeyCount, TokenVersion};
 use quake_model::redact::Secret;
 use quake_model::signal::{ApiAccess, NodeEvent};
 use quake_model::spec::{AssetKind, AssetSpec};
@@ -13,6 +13,7 @@ use quake_model::time::Timestamp;
 use quake_testkit::region::{EtcdSlot, GroupState, Region, example_instance};
 use quake_testkit::{Controller, SimHost, Timing, contract};
 use std::collections::BTreeMap;
+use std::io::Read;
 
 fn host() -> SimHost {
     let region = Region::with_instance(example_instance("us-test-1a"), "contract.example");
@@ -116,6 +117,33 @@ fn host_with_volume() -> SimHost {
 async fn the_simulated_cloud_keeps_the_contract() {
     let host = host_with_volume();
     assert_eq!(contract::cloud(&host, "vol-0a", ME, "i-0b").await, Ok(()));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_simulated_etcd_keeps_the_contract() {
+    let host = host();
+    host.install_etcd("3.4.23");
+    host.delay_etcd(3);
+    let packed = include_bytes!("../../volumes/tests/volumes/snapshots/main-3.4.db.gz");
+    let mut whole = Vec::new();
+    let unpacked = flate2::read::GzDecoder::new(packed.as_slice()).read_to_end(&mut whole);
+    let length = unpacked.expect("it was packed by gzip");
+    for (path, bytes) in [
+        ("/whole.db", &whole[..]),
+        ("/cut.db", &whole[..length - 700]),
+    ] {
+        host.put_file(path, bytes);
+    }
+    let given = contract::EtcdGiven {
+        snapshot: "/whole.db",
+        truncated: "/cut.db",
+        directory: "/contract",
+        holds: KeyCount {
+            keys: 11,
+            revision: 15,
+        },
+    };
+    assert_eq!(contract::etcd(&host, given).await, Ok(()));
 }
 
 #[tokio::test]

@@ -58,6 +58,21 @@ const BOXED: &[Boxed] = &[
         reason: "it is polled again after a timeout",
     },
     Boxed {
+        path: "agent/host/src/objects/folder.rs",
+        count: 1,
+        reason: "a method of a trait object",
+    },
+    Boxed {
+        path: "agent/host/src/objects/pieces.rs",
+        count: 1,
+        reason: "a method of a trait object",
+    },
+    Boxed {
+        path: "agent/testkit/src/sim/etcd.rs",
+        count: 2,
+        reason: "methods of trait objects",
+    },
+    Boxed {
         path: "agent/http/src/body.rs",
         count: 1,
         reason: "a timer that a body holds and polls",

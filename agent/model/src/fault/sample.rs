@@ -188,6 +188,9 @@ etcd.backup-foreign: the snapshot main.db was taken of etcd-a at https://etcd-a.
 etcd.version-unsupported: the backup 2026-11-26T02:00:00Z-000012 is of etcd 3.6.0, and etcd 3.4.23 does not read it
 etcd.quorum-healthy: main has a quorum of 2: healthy are a, b
 etcd.members-missing: 1 of 3 members run, and etcd-manager restores into 2 or more
+etcd.member-running: /mnt/master-vol-0a1b/var/etcd/data/member/snap/db is locked by etcd
+etcd.programs-missing: no etcd on this host reads a snapshot of etcd 3.5.21
+etcd.restore-failed: etcdutl snapshot restore ended with exit status 1
 boot.budget-exceeded: ec2:DescribeVolumes was called 300 times, and a boot has 300
 boot.sink-failed: events do not reach the ledger
 boot.interrupted: the agent was told to stop (SIGTERM)

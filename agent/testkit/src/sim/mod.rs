@@ -7,6 +7,7 @@ mod controller;
 mod disks;
 mod dns;
 mod environment;
+mod etcd;
 mod files;
 mod images;
 mod interference;
@@ -19,6 +20,7 @@ mod store;
 
 pub use controller::Controller;
 pub use interference::{Called, Fate, Interference, Machine};
+pub(crate) use etcd::SimEtcd;
 pub use script::{Script, ScriptedFault, When};
 pub use shared::SharedRegion;
 
@@ -128,6 +130,7 @@ pub(crate) struct World {
     pub(crate) subject: String,
     /// Files of a batch that is under way, with what was there before: a power cut may undo each.
     pub(crate) unsynced: Vec<(String, Option<SimFile>)>,
+    pub(crate) etcd: SimEtcd,
 }
 
 /// Called with the region after each change of it.
@@ -190,6 +193,7 @@ impl SimHost {
             behind: Duration::ZERO,
             subject: String::new(),
             unsynced: Vec::new(),
+            etcd: SimEtcd::default(),
         };
         Self {
             world: Mutex::new(world),

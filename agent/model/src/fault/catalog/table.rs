@@ -568,6 +568,15 @@ catalogue! {
     EtcdMembersMissing "etcd.members-missing" NotYet
         why "etcd-manager restores into a new cluster of all members, or of one less of an odd number; with fewer it would copy the backup into what is there"
         remedy "create the volumes and instances: kops update cluster --yes; allow each new volume: quake-agent volumes wipe <id> --slot <slot> --i-know-this-is-empty --yes; quake-agent etcd restore --plan counts the members that run";
+    EtcdMemberRunning "etcd.member-running" NotYet
+        why "etcd still has its database open; data that is replaced below a running etcd is written over by it"
+        remedy "stop kubelet and etcd on this node: systemctl stop kubelet, then docker stop of etcd's containers; start kubelet after the restore";
+    EtcdProgramsMissing "etcd.programs-missing" Invalid
+        why "a real etcd checks and restores the snapshot, and this host has none of a version that reads it"
+        remedy "name a directory that has them: --etcd-bin DIR; on a node of kops they are in etcd-manager's pod: ls -d /var/lib/kubelet/pods/*/volumes/kubernetes.io~empty-dir/*/etcd-v*";
+    EtcdRestoreFailed "etcd.restore-failed" Transient
+        why "a program of etcd did not restore the snapshot, or the restored etcd did not answer; the member's data is as it was"
+        remedy "read what the program printed in the causes; try another backup: quake-agent etcd restore --rehearse --backup NAME";
 
     BootBudgetExceeded "boot.budget-exceeded" Bug
         why "the agent made more cloud calls than a boot can need, and used up the quota of the account"
