@@ -13,6 +13,7 @@ mod fleet_consoles;
 mod note;
 mod request;
 mod resident;
+pub mod restore;
 mod retry;
 mod signal;
 

@@ -14,6 +14,7 @@ mod common;
 mod critical_path;
 mod dns;
 mod drift;
+mod etcd_restore;
 mod fleet;
 mod fleet_consoles;
 mod gate;
