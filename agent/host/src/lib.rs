@@ -7,6 +7,7 @@ pub mod bootstrap;
 pub mod bundle;
 pub mod clock;
 pub mod collect;
+pub mod etcd;
 pub mod hygiene;
 pub mod images;
 pub mod imds;

@@ -17,7 +17,7 @@ where
 }
 
 /// The condition that an error of the operating system is.
-pub(super) fn condition_of(error: &io::Error) -> Condition {
+pub(crate) fn condition_of(error: &io::Error) -> Condition {
     match error.raw_os_error() {
         Some(libc::ENOSPC | libc::EDQUOT) => Condition::NoSpace,
         Some(libc::EACCES | libc::EPERM | libc::EROFS) => Condition::Denied,

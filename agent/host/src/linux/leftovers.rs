@@ -12,7 +12,7 @@ const PREFIX: &str = ".quake-agent.";
 const SUFFIX: &str = ".tmp";
 
 /// A name that no other write of any process of this boot uses.
-pub(super) fn fresh_name() -> String {
+pub(crate) fn fresh_name() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let count = COUNTER.fetch_add(1, Ordering::Relaxed);
     let (boot, process) = (kernel_boot(), std::process::id());
@@ -29,7 +29,7 @@ const PLACING: &str = ".quake-placing";
 
 /// Whether this is a temporary file that nobody will finish: of another boot, or of a process that is
 /// gone. A file half-placed from the store carries no process: one agent at a time acts on a root.
-pub(super) fn is_abandoned(name: &str) -> bool {
+pub(crate) fn is_abandoned(name: &str) -> bool {
     if name.starts_with('.') && name.ends_with(PLACING) {
         return true;
     }

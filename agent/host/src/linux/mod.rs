@@ -33,9 +33,11 @@ mod volumes;
 mod watch;
 mod writes;
 
+pub(crate) use attempt::condition_of;
 pub use disks::LinuxDisks;
 pub use files::NodeFiles;
 pub use kernel::LinuxKernel;
+pub(crate) use leftovers::{fresh_name, is_abandoned};
 pub use os_release::parse_os_release;
 pub use tree::OwnerPolicy;
 pub(crate) use tree::{Tree, kind_bits, names_in, permission_bits};

@@ -1,9 +1,11 @@
 //! Objects that are files of this machine.
 
 use quake_model::location::Location;
-use quake_model::ports::{Condition, Object, PortError};
+use quake_model::ports::{
+    Condition, Object, ObjectBytes, ObjectPiece, OpenObject, PortError, Reading,
+};
 use std::collections::BTreeSet;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use tokio::io::AsyncReadExt;
 
@@ -50,6 +52,66 @@ pub(super) async fn read_file(
     Err(candidates.iter().fold(missing, |error, path| {
         error.seen("looked-at", path.display())
     }))
+}
+
+/// How many bytes of a file are read at once.
+const CHUNK: usize = 256 << 10;
+
+/// Opens the first of `candidates` that is a file, at the piece's first byte. A file has no tag.
+///
+/// # Errors
+///
+/// As [`read_file`], for files of any size.
+pub(super) fn open_file(
+    location: &Location,
+    candidates: &[PathBuf],
+    piece: &ObjectPiece,
+) -> Result<OpenObject, PortError> {
+    for path in candidates {
+        let mut file = match std::fs::File::open(path) {
+            Ok(file) => file,
+            Err(error) if is_absent(error.kind()) => continue,
+            Err(error) => return Err(unreadable(location, &error)),
+        };
+        let metadata = file.metadata();
+        let metadata = metadata.map_err(|error| unreadable(location, &error))?;
+        if !metadata.is_file() {
+            continue;
+        }
+        let length = metadata.len();
+        let end = piece.until.unwrap_or(length).min(length);
+        let begun = file.seek(SeekFrom::Start(piece.from));
+        begun.map_err(|error| unreadable(location, &error))?;
+        return Ok(OpenObject {
+            total: Some(length),
+            tag: None,
+            is_piece: piece.range().is_some(),
+            bytes: Box::new(FileBytes {
+                location: location.clone(),
+                file: tokio::fs::File::from_std(file).take(end.saturating_sub(piece.from)),
+            }),
+        });
+    }
+    let summary = format!("there is no object {location}");
+    Err(PortError::new(Condition::Missing, summary))
+}
+
+/// A piece of a file.
+struct FileBytes {
+    location: Location,
+    file: tokio::io::Take<tokio::fs::File>,
+}
+
+impl ObjectBytes for FileBytes {
+    fn chunk(&mut self) -> Reading<'_, Option<Vec<u8>>> {
+        Box::pin(async move {
+            let mut bytes = vec![0; CHUNK];
+            let read = self.file.read(&mut bytes).await;
+            let read = read.map_err(|error| unreadable(&self.location, &error))?;
+            bytes.truncate(read);
+            Ok((read > 0).then_some(bytes))
+        })
+    }
 }
 
 /// Lists the names in the first of `candidates` that is a directory, sorted; none when none is.

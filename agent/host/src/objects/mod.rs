@@ -1,6 +1,7 @@
 //! The cluster's state store: a bucket of S3, or a directory that stands in for one.
 
 mod folder;
+mod pieces;
 mod store;
 
 pub use store::{Moved, StateStore};

@@ -37,7 +37,7 @@ enum Buckets {
 }
 
 /// Where a location's object may be.
-enum Place<'a> {
+pub(super) enum Place<'a> {
     Bucket(&'a S3),
     /// One of these paths of this machine.
     Paths(Vec<PathBuf>),
@@ -67,13 +67,13 @@ impl StateStore {
     }
 
     /// Where a location's object is, which is elsewhere in a cluster's directory that was moved.
-    fn actual(&self, location: &Location) -> Location {
+    pub(super) fn actual(&self, location: &Location) -> Location {
         let moved = self.moved.as_ref();
         let found = moved.and_then(|moved| Some(moved.to.join(location.below(&moved.from)?)));
         found.unwrap_or_else(|| location.clone())
     }
 
-    fn place(&self, location: &Location) -> Result<Place<'_>, PortError> {
+    pub(super) fn place(&self, location: &Location) -> Result<Place<'_>, PortError> {
         match (location.scheme(), &self.buckets) {
             (Scheme::File, _) => Ok(Place::Paths(vec![Path::new("/").join(location.key())])),
             (Scheme::S3, Buckets::S3(s3)) => Ok(Place::Bucket(s3)),
