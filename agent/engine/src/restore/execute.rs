@@ -108,8 +108,9 @@ fn command_place(store: &Location, name: &str) -> Location {
 ///
 /// The first blocker of the plan; `etcd.member-running`; `etcd.programs-missing`;
 /// `etcd.restore-failed`, and then the data is as it was; `storage.tag-denied`.
-pub async fn restore_member<H: EtcdPrograms + Cloud + Clock + Sync>(
+pub async fn restore_member<H: EtcdPrograms + Clock + Sync, C: Cloud + Sync>(
     host: &H,
+    cloud: &C,
     prepared: &Prepared,
     place: &MemberPlace,
 ) -> Result<Restored, Fault> {
@@ -143,7 +144,7 @@ pub async fn restore_member<H: EtcdPrograms + Cloud + Clock + Sync>(
     let now = host.now();
     let mark: String = snapshot.sha256.chars().take(12).collect();
     let tag = BTreeMap::from([(RESTORED.to_owned(), restored_tag(&mark, now))]);
-    let tagged = host.tag_volume(&place.volume, &tag).await;
+    let tagged = cloud.tag_volume(&place.volume, &tag).await;
     tagged.map_err(|error| match error.condition {
         Condition::Denied => error.into_fault(Code::StorageTagDenied),
         _ => error.into_fault(Code::StorageCloudUnreachable),

@@ -164,7 +164,7 @@ where
 {
     let (etcd, now) = (&question.etcd.name, host.now());
     let managed = question.is_managed();
-    let store = question.etcd.backup_store.as_ref().filter(|_| managed);
+    let store = question.etcd.backup_store.as_ref();
     let backups = match store {
         Some(store) => backups(host, question, store).await?,
         None => Vec::new(),
@@ -173,7 +173,7 @@ where
         .iter()
         .find(|it| it.is_complete())
         .map(|it| it.taken);
-    let (pending, control) = match store {
+    let (pending, control) = match store.filter(|_| managed) {
         Some(store) => {
             let spec = store.join(CONTROL).join(SPEC_OBJECT);
             let spec = absent(host.read_object(&spec).await)?;

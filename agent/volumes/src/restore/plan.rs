@@ -291,8 +291,9 @@ fn check_mixed(facts: &RestoreFacts, chosen: &Chosen) -> Result<(), Refusal> {
             return mixed(&command.backup, format!("the command {}", command.name));
         }
     }
+    let read = facts.snapshot.as_ref().and_then(|read| read.as_ref().ok());
     for (volume, hash) in &facts.begun {
-        if *hash != chosen.mark {
+        if read.is_some_and(|read| !read.sha256.starts_with(hash.as_str())) {
             return mixed(hash, format!("the tag of {volume}"));
         }
     }

@@ -47,14 +47,14 @@ async fn a_member_is_restored_and_its_old_data_is_moved_aside() {
     let host = world(2);
     host.run_etcd_on(DATA, *b"old");
     let plan = prepared(&host, 2).await.expect("a plan");
-    let running = restore_member(&host, &plan, &place()).await;
+    let running = restore_member(&host, &host, &plan, &place()).await;
     let fault = running.expect_err("etcd has the data open");
     assert_eq!(fault.code, Code::EtcdMemberRunning);
     assert_eq!(host.etcd_data()[DATA], b"old");
     host.stop_etcd_on(DATA);
     let plan = prepared(&host, 2).await.expect("a plan");
     assert_eq!(plan.plan.cluster, CLUSTER);
-    let done = restore_member(&host, &plan, &place())
+    let done = restore_member(&host, &host, &plan, &place())
         .await
         .expect("it is restored");
     let Restored::Replaced {
@@ -77,7 +77,7 @@ async fn a_member_is_restored_and_its_old_data_is_moved_aside() {
 async fn the_second_member_takes_the_same_snapshot_and_no_other() {
     let host = world(3);
     let plan = prepared(&host, 3).await.expect("a plan");
-    restore_member(&host, &plan, &place())
+    restore_member(&host, &host, &plan, &place())
         .await
         .expect("it is restored");
     assert!(prepared(&host, 3).await.is_ok(), "the same file");
@@ -112,7 +112,7 @@ async fn a_restore_that_fails_leaves_the_data_as_it_was() {
         let plan = prepared(&host, 3).await.expect("a plan");
         let strike = strike(operation, 1..=1, condition);
         host.next_boot(Script::new(vec![strike]));
-        let fault = restore_member(&host, &plan, &place()).await;
+        let fault = restore_member(&host, &host, &plan, &place()).await;
         assert_eq!(fault.expect_err(operation).code, wanted);
         assert_eq!(host.etcd_data()[DATA], b"old", "{operation}");
     }

@@ -153,13 +153,13 @@ fn etcd_cluster(node: &Node<'_>, name: &str, entry: Option<&Yaml>) -> Result<Etc
     })
 }
 
-/// The provider the cluster names, else etcd-manager where there are manifests for it.
 /// Where etcd-manager keeps the backups. What is no location names nothing that could be looked into.
-fn backup_store(entry: &Yaml) -> Option<Location> {
+pub(super) fn backup_store(entry: &Yaml) -> Option<Location> {
     let store = entry.get("backups")?.text_of("backupStore")?;
     store.trim_end_matches('/').parse().ok()
 }
 
+/// The provider the cluster names, else etcd-manager where there are manifests for it.
 fn provider(node: &Node<'_>, entry: Option<&Yaml>) -> Result<EtcdProvider, Fault> {
     let stated = entry.and_then(|entry| entry.get("provider"));
     match stated.and_then(Yaml::text) {

@@ -1,12 +1,13 @@
 //! What the stored cluster says about etcd's members and who runs them: all that the choice of volumes needs of it,
 //! read without a node at hand.
 
+use super::cluster::backup_store;
 use super::documents::{Document, Form, read_cluster, read_instance_group};
 use super::environment::missing;
 use crate::config::etcd_member;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
-use quake_model::spec::EtcdMember;
+use quake_model::spec::{EtcdCluster, EtcdMember, EtcdProvider};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The members of a cluster's etcd clusters.
@@ -75,6 +76,37 @@ pub fn read_etcd_members(cluster: &Document) -> Result<EtcdMembers, Fault> {
     })
 }
 
+/// Reads etcd's clusters from the stored cluster: who runs them, their versions and their backups.
+///
+/// # Errors
+///
+/// As [`read_etcd_members`].
+pub fn read_etcd_clusters(cluster: &Document) -> Result<Vec<EtcdCluster>, Fault> {
+    let (cluster, _) = read_cluster(cluster, Form::Stored)?;
+    let mut found = Vec::new();
+    for entry in cluster.spec.items_of("etcdClusters") {
+        let members = entry.items_of("etcdMembers").iter();
+        let members = members.map(|member| etcd_member(&cluster.source, member));
+        let text = |key: &str| entry.text_of(key).unwrap_or_default().to_owned();
+        // kops 1.12 and newer complete the provider; `manager` names its image.
+        let is_managed = entry.text_of("provider") == Some("Manager")
+            || (entry.get("provider").is_none() && entry.get("manager").is_some());
+        found.push(EtcdCluster {
+            name: named(&cluster.source, entry, "etcdClusters.name")?,
+            members: members.collect::<Result<_, _>>()?,
+            version: text("version"),
+            image: text("image"),
+            provider: match is_managed {
+                true => EtcdProvider::Manager,
+                false => EtcdProvider::Legacy,
+            },
+            backup_store: backup_store(entry),
+            manifest: None,
+        });
+    }
+    Ok(found)
+}
+
 fn named(source: &str, entry: &Yaml, path: &str) -> Result<String, Fault> {
     let name = entry.text_of("name").map(str::to_owned);
     name.ok_or_else(|| missing(source, entry, path))
@@ -114,6 +146,28 @@ spec:
         let group = "kind: InstanceGroup\nspec: {role: Master, subnets: [right, gone]}\n";
         let zones = members.zones_of(&document(group)).expect("it is a group");
         assert_eq!(zones, ["us-east-1b"]);
+    }
+
+    #[test]
+    fn a_stored_cluster_says_who_runs_etcd_and_where_its_backups_are() {
+        let with =
+            |text: &str| CLUSTER.replace("  - name: main\n", &format!("  - name: main\n{text}"));
+        let read = |text: &str| {
+            let found = read_etcd_clusters(&document(&with(text))).expect("it is a cluster");
+            let store = found[0].backup_store.as_ref().map(ToString::to_string);
+            (found[0].provider, found[0].version.clone(), store)
+        };
+        let plain = read("    version: 3.3.10\n");
+        assert_eq!(plain, (EtcdProvider::Legacy, "3.3.10".to_owned(), None));
+        let managed =
+            read("    provider: Manager\n    backups: {backupStore: s3://b/c/backups/etcd/main}\n");
+        let store = Some("s3://b/c/backups/etcd/main".to_owned());
+        assert_eq!(managed, (EtcdProvider::Manager, String::new(), store));
+        assert_eq!(read("    manager: {image: x}\n").0, EtcdProvider::Manager);
+        assert_eq!(
+            read("    provider: Legacy\n    manager: {image: x}\n").0,
+            EtcdProvider::Legacy
+        );
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub use documents::{
 pub use environment::{KubeEnv, read_kube_env, read_report_folder};
 pub(crate) use kubelet::{GROUP_LABEL, MASTER_LABEL, ROLE_LABEL};
 pub use lower::{Lowered, Sources, lower};
-pub use members::{EtcdMembers, read_etcd_members};
+pub use members::{EtcdMembers, read_etcd_clusters, read_etcd_members};
 pub(crate) use recognise::{check, check_named};
 
 use crate::config::schema::Schema;
