@@ -13,6 +13,15 @@ pub const DATA_OBJECT: &str = "etcd.backup.gz";
 /// The description, written after the snapshot. A backup without it is not complete.
 pub const META_OBJECT: &str = "_etcd_backup.meta";
 
+/// The keys of a description, as protobuf writes and reads them.
+const META_KEYS: [&str; 5] = [
+    "etcdVersion",
+    "etcd_version",
+    "timestamp",
+    "clusterSpec",
+    "cluster_spec",
+];
+
 /// A backup of an etcd cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,6 +107,18 @@ pub fn read_backup(
 fn read_record(meta: &[u8]) -> Result<BackupRecord, String> {
     let unreadable = || format!("its {META_OBJECT} is not JSON of etcd-manager");
     let value: Value = serde_json::from_slice(meta).map_err(|_| unreadable())?;
+    // etcd-manager stops etcd everywhere before it reads this, and then fails on a key that it does
+    // not know, again and again.
+    let keys = value
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, _)| key.as_str());
+    if let Some(unknown) = keys.into_iter().find(|key| !META_KEYS.contains(key)) {
+        return Err(format!(
+            "its {META_OBJECT} has the key {unknown}, which etcd-manager does not read"
+        ));
+    }
     let version = value.get("etcdVersion").and_then(Value::as_str);
     let version = version.filter(|version| !version.is_empty());
     let version = version.ok_or_else(|| format!("its {META_OBJECT} names no etcdVersion"))?;
@@ -157,6 +178,11 @@ mod tests {
             (Some(0), Some(meta), "is empty"),
             (Some(9), Some(&b"{"[..]), "is not JSON"),
             (Some(9), Some(&b"{}"[..]), "names no etcdVersion"),
+            (
+                Some(9),
+                Some(&br#"{"etcdVersion":"3.5.21","memberCount":3}"#[..]),
+                "the key memberCount",
+            ),
         ] {
             let problem = read(bytes, meta).expect_err(wanted);
             assert!(problem.contains(wanted), "{problem}");
