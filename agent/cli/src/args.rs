@@ -3,6 +3,7 @@
 pub(crate) mod addons;
 pub(crate) mod conditions;
 pub(crate) mod diagnose;
+pub(crate) mod etcd;
 mod examples;
 pub(crate) mod fleet;
 pub(crate) mod generate;
@@ -96,6 +97,9 @@ pub(crate) enum Command {
     /// Explain and resolve which volumes belong to etcd's members
     #[command(visible_alias = "volume", after_help = examples::VOLUMES)]
     Volumes(Box<VolumesArguments>),
+    /// List and verify the backups of etcd, and restore one
+    #[command(after_help = examples::ETCD)]
+    Etcd(Box<etcd::EtcdArguments>),
     /// Put assets into an image, or into a bundle, before any node boots
     #[command(after_help = examples::SEED)]
     Seed(Box<seed::SeedArguments>),
@@ -149,13 +153,6 @@ fn assets_of_a_boot() -> impl TypedValueParser<Value = AssetMode> {
         Some(shown.hide(*mode == AssetMode::Stub))
     });
     PossibleValuesParser::new(modes).try_map(|text| AssetMode::from_str(&text, false))
-}
-
-/// An etcd cluster and a member of it.
-fn slot(text: &str) -> Result<String, String> {
-    let slot: Result<quake_volumes::Slot, _> = text.parse();
-    slot.map(|slot| slot.to_string())
-        .map_err(|error| error.to_string())
 }
 
 /// Reads seconds (`90`, `90s`), minutes (`5m`) or hours (`1h`).
@@ -216,7 +213,7 @@ pub(crate) struct RunArguments {
     #[arg(long, value_parser = duration, value_name = "TIME")]
     pub(crate) denied_grace: Option<Duration>,
     /// Let this etcd member, such as main/a, start empty although data is expected; may be repeated
-    #[arg(long, value_parser = slot, value_name = "SLOT")]
+    #[arg(long, value_parser = volumes::slot, value_name = "SLOT")]
     pub(crate) accept_empty: Vec<String>,
     /// Apply the cluster's add-ons instead of the pod kops-channels (also: QUAKE_AGENT_ADDONS=take-over)
     #[arg(long)]

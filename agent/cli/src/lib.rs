@@ -101,6 +101,7 @@ async fn dispatch(command: Command) -> u8 {
         Command::Conditions(arguments) => commands::conditions::run(&arguments).await,
         Command::Iam(arguments) => commands::iam::run(arguments),
         Command::Volumes(arguments) => commands::volumes::run(*arguments).await,
+        Command::Etcd(arguments) => commands::etcd::run(*arguments).await,
         Command::Seed(arguments) => commands::seed::run(*arguments).await,
         Command::Store(arguments) => commands::store::run(arguments).await,
         Command::UserData(arguments) => commands::user_data::run(*arguments).await,

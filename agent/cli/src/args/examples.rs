@@ -101,6 +101,25 @@ pub(crate) const VOLUMES_WIPE: &str = "\
 Examples:
   quake-agent volumes wipe vol-0a1b --slot main/a --i-know-this-is-empty --yes";
 
+pub(crate) const ETCD: &str = "\
+Examples:
+  quake-agent etcd backups # on a node: those of its cluster
+  quake-agent etcd restore --plan --cluster c.example.com --state-store s3://state-store
+
+docs: docs/runbook/etcd.md";
+
+pub(crate) const ETCD_BACKUPS: &str = "\
+Examples:
+  quake-agent etcd backups --cluster c.example.com --state-store s3://state-store
+  quake-agent etcd backups --etcd main --verify 2026-11-26T02:00:00Z-000012";
+
+pub(crate) const ETCD_RESTORE: &str = "\
+Examples:
+  quake-agent etcd restore --plan # of main, from the newest backup
+  quake-agent etcd restore --rehearse --etcd events --backup 2026-11-26T02:00:00Z-000012
+  quake-agent etcd restore --execute --consent main@2026-11-26T02:00:00Z-000012
+  quake-agent etcd restore --plan --snapshot /root/main.db # kops legacy without etcd-manager";
+
 pub(crate) const SEED: &str = "\
 Examples:
   quake-agent seed build --kube-env user-data.txt --root /mnt/image

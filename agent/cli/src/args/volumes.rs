@@ -171,6 +171,13 @@ pub(crate) struct WipeArguments {
     pub(crate) i_know_this_is_empty: bool,
 }
 
+/// An etcd cluster and a member of it.
+pub(super) fn slot(text: &str) -> Result<String, String> {
+    let slot: Result<Slot, _> = text.parse();
+    slot.map(|slot| slot.to_string())
+        .map_err(|error| error.to_string())
+}
+
 fn volume_id(text: &str) -> Result<String, String> {
     let rest = text.strip_prefix("vol-").unwrap_or_default();
     let plain = rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-');

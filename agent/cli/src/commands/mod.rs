@@ -5,6 +5,7 @@ pub(crate) mod boot;
 pub(crate) mod check;
 pub(crate) mod conditions;
 pub(crate) mod diagnose;
+pub(crate) mod etcd;
 mod example;
 pub(crate) mod explain;
 pub(crate) mod fleet;

@@ -7,6 +7,8 @@ mod cluster_facts;
 mod scenarios;
 mod source;
 
+pub(crate) use source::{Seen, look};
+
 use crate::args::{ExplainVolumesArguments, ListArguments, OutputFormat, Verb, VolumesArguments};
 use crate::exit;
 use crate::output;
@@ -14,7 +16,6 @@ use crate::render::volumes::{explanation_json, explanation_text, list_json, list
 use quake_host::clock::SystemClock;
 use quake_model::ports::Clock;
 use quake_volumes::{Change, World};
-use source::Seen;
 
 /// Runs one of the verbs; the exit status.
 pub(crate) async fn run(arguments: VolumesArguments) -> u8 {
@@ -44,7 +45,7 @@ pub(crate) async fn run(arguments: VolumesArguments) -> u8 {
 }
 
 async fn list(arguments: &ListArguments) -> Result<u8, u8> {
-    let seen = source::look(&arguments.source, None).await?;
+    let seen = look(&arguments.source, None).await?;
     let worlds = worlds(&seen);
     match arguments.source.output {
         OutputFormat::Json => output::line(list_json(&seen.facts, &worlds, arguments.all)),
@@ -61,7 +62,7 @@ async fn explain(arguments: &ExplainVolumesArguments) -> Result<u8, u8> {
     if let Some(file) = &arguments.scenarios {
         return scenarios::run(file, output);
     }
-    let seen = source::look(&arguments.source, None).await?;
+    let seen = look(&arguments.source, None).await?;
     let worlds = worlds(&seen);
     let slot = arguments.slot.as_ref();
     if worlds.is_empty() {

@@ -5,6 +5,7 @@ pub(crate) mod addons;
 mod certificates;
 pub(crate) mod diagnose;
 mod drift;
+pub(crate) mod etcd;
 mod event;
 mod fault;
 pub(crate) mod fleet;

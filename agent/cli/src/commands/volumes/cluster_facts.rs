@@ -6,18 +6,18 @@ use quake_host::objects::StateStore;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::Clock;
-use quake_model::spec::EtcdMember;
+use quake_model::spec::{EtcdCluster, EtcdMember, EtcdProvider};
 use quake_node::config::current::{CLUSTER_OBJECT, read_cluster};
-use quake_node::config::legacy::{Document, read_etcd_members};
+use quake_node::config::legacy::{Document, read_etcd_clusters, read_etcd_members};
 use quake_node::keyset;
 use quake_volumes::{ClusterGeneration, cluster_generation};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A cluster's directory, and how it is read.
-pub(super) struct Stored {
-    pub(super) objects: StateStore,
-    pub(super) base: Location,
-    pub(super) generation: Generation,
+pub(crate) struct Stored {
+    pub(crate) objects: StateStore,
+    pub(crate) base: Location,
+    pub(crate) generation: Generation,
 }
 
 /// The members of each etcd cluster, and the zones of the groups that run them.
@@ -37,6 +37,28 @@ impl Stored {
             Generation::Legacy => self.read_older_members().await,
             Generation::Current => self.read_newer_members().await,
         }
+    }
+
+    /// The stored cluster's etcd clusters. Where its documents name no backup store, it is where kops
+    /// puts it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Stored::read_members`].
+    pub(crate) async fn read_etcd_clusters(&self) -> Result<Vec<EtcdCluster>, Fault> {
+        let mut found = match self.generation {
+            Generation::Legacy => read_etcd_clusters(&self.read_spec("cluster.spec").await?)?,
+            Generation::Current => {
+                let document = self.read_spec(CLUSTER_OBJECT).await?;
+                read_cluster(&document.source, &document.text)?.etcd
+            }
+        };
+        for etcd in &mut found {
+            if etcd.backup_store.is_none() && etcd.provider == EtcdProvider::Manager {
+                etcd.backup_store = Some(self.base.join("backups/etcd").join(&etcd.name));
+            }
+        }
+        Ok(found)
     }
 
     async fn read_older_members(&self) -> Result<Members, Fault> {

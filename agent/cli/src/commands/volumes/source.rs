@@ -20,13 +20,15 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// What was seen, and by whom it is to be decided.
-pub(super) struct Seen {
-    pub(super) facts: Facts,
-    pub(super) request: ViewRequest,
+pub(crate) struct Seen {
+    pub(crate) facts: Facts,
+    pub(crate) request: ViewRequest,
     /// What the reader should know about these facts.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// EC2, unless a recording stands for it.
-    pub(super) ec2: Option<Ec2>,
+    pub(crate) ec2: Option<Ec2>,
+    /// The cluster's directory in its state store, where one is known.
+    pub(crate) stored: Option<Stored>,
 }
 
 /// Where a cluster's things are.
@@ -42,7 +44,7 @@ struct Place {
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(super) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> Result<Seen, u8> {
+pub(crate) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> Result<Seen, u8> {
     let request = ViewRequest {
         instance_group: arguments.instance_group.clone(),
         zone: arguments.zone.clone(),
@@ -234,6 +236,7 @@ async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
         request,
         notes: Vec::new(),
         ec2: Some(observer.ec2),
+        stored,
     })
 }
 
@@ -337,8 +340,9 @@ async fn recorded(
     let mut facts = empty(cluster_of(arguments, file, &recorded, name)?);
     facts.volumes = recorded.volumes;
     facts.instances = recorded.instances;
-    if let Some(cluster) = opened {
-        let learned = learn(&mut facts, &stored(cluster)).await;
+    let stored = opened.map(stored);
+    if let Some(stored) = &stored {
+        let learned = learn(&mut facts, stored).await;
         learned.map_err(|fault| fail(&fault))?;
     }
     Ok(Seen {
@@ -346,6 +350,7 @@ async fn recorded(
         request,
         notes: Vec::new(),
         ec2: None,
+        stored,
     })
 }
 
