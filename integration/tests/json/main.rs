@@ -3,6 +3,7 @@
 //! of the agent, in every test, against its schema, too.
 
 mod elsewhere;
+mod etcd;
 mod ground;
 mod node;
 mod volumes;
@@ -52,6 +53,8 @@ fn every_command_prints_objects_of_a_published_schema_and_every_schema_is_one_of
     node::read_from_a_node_an_image_and_files(&ground);
     node::answered_by_the_endpoint(&ground);
     volumes::listed_explained_and_changed(&ground);
+    etcd::backups_listed_and_one_restored(&ground);
+    etcd::restores_refused(&ground);
     elsewhere::addons_listed_planned_and_applied(&ground);
     elsewhere::seeds_built_bundled_and_loaded(&ground);
     elsewhere::fleets_read_from_reports_and_from_consoles(&ground);
