@@ -6,7 +6,9 @@ use quake_model::fault::{Code, Fault};
 /// The code of a refusal.
 pub fn restore_code(refusal: &Refusal) -> Code {
     match refusal {
-        Refusal::NoBackup { .. } | Refusal::UnknownBackup { .. } => Code::EtcdBackupMissing,
+        Refusal::NoBackup { .. } | Refusal::UnknownBackup { .. } | Refusal::Empty { .. } => {
+            Code::EtcdBackupMissing
+        }
         Refusal::Incomplete { .. } | Refusal::Corrupt { .. } => Code::EtcdSnapshotCorrupt,
         Refusal::Mixed { .. } => Code::EtcdSnapshotsMixed,
         Refusal::Foreign { .. } | Refusal::Unproven { .. } => Code::EtcdBackupForeign,
@@ -23,6 +25,9 @@ pub fn refusal_fault(refusal: &Refusal) -> Fault {
         Refusal::UnknownBackup { place, .. } => fault
             .seen("place", place)
             .remedied_by("name one that quake-agent etcd backups lists"),
+        Refusal::Empty { name, .. } => fault
+            .seen("backup", name)
+            .remedied_by("choose an older backup: quake-agent etcd backups --limit 100, then --backup NAME"),
         Refusal::Incomplete { name, problem } | Refusal::Corrupt { name, problem } => fault
             .seen("backup", name)
             .seen("problem", problem)

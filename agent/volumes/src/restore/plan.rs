@@ -230,6 +230,13 @@ fn check_snapshot(facts: &RestoreFacts, chosen: &Chosen) -> Result<(), Refusal> 
             });
         }
     };
+    // A cluster that was created again where the old one was lost makes backups, too.
+    if read.keys == 0 {
+        return Err(Refusal::Empty {
+            name: chosen.name.clone(),
+            etcd: facts.etcd.clone(),
+        });
+    }
     let names: Vec<String> = facts.members.iter().map(|it| it.name.clone()).collect();
     let (name, etcd) = (chosen.name.clone(), facts.etcd.clone());
     let cluster = facts.cluster.clone();

@@ -11,6 +11,9 @@ pub enum Refusal {
     /// The backup that was named is not there.
     #[error("{place} has no backup {name}")]
     UnknownBackup { name: String, place: String },
+    /// A restore of it would be an empty cluster.
+    #[error("the backup {name} of {etcd} has no keys: restored, the cluster would be empty")]
+    Empty { name: String, etcd: String },
     /// The backup has not all of its parts.
     #[error("the backup {name} cannot be restored: {problem}")]
     Incomplete { name: String, problem: String },

@@ -5,8 +5,8 @@ use crate::snapshots::{events_of_36, main_of_34, read};
 use quake_model::time::Timestamp;
 use quake_volumes::restore::{
     Backup, BackupRecord, Blocker, Consent, ControlSpec, EtcdVersion, Health, MemberFacts,
-    MemberStep, MemberVolume, PendingCommand, Refusal, RestoreFacts, Source, lacks_etcdutl,
-    plan_restore, refusal_fault, restore_code,
+    MemberStep, MemberVolume, PendingCommand, Refusal, RestoreFacts, SnapshotFacts, Source,
+    lacks_etcdutl, plan_restore, refusal_fault, restore_code,
 };
 
 const HOUR: u64 = 3_600_000;
@@ -209,6 +209,11 @@ fn every_refusal_has_its_code() {
         other(facts);
     };
     assert_eq!(refused(read_there), "refused etcd.backup-foreign");
+    let empty = |facts: &mut RestoreFacts| {
+        let read = read(&main_of_34()).map(|read| SnapshotFacts { keys: 0, ..read });
+        facts.snapshot = Some(read);
+    };
+    assert_eq!(refused(empty), "refused etcd.backup-missing");
     let unknown = |facts: &mut RestoreFacts| facts.source = Source::Named("x".to_owned());
     assert_eq!(refused(unknown), "refused etcd.backup-missing");
     let incomplete = |facts: &mut RestoreFacts| {
