@@ -8,6 +8,7 @@ mod describe_volumes_denied;
 mod diagnosed;
 mod disk_full;
 mod etcd_manager_takes_nothing;
+mod etcd_restored;
 mod first_boot_cloud_init;
 mod first_boot_worker;
 mod image;
