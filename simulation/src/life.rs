@@ -9,8 +9,8 @@ use crate::laws::Caller;
 use crate::plan::{Dialect, Fault, Plan};
 use futures_util::future::{Either, select};
 use quake_engine::{
-    CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
-    keep_looking, stop_signal,
+    ConditionsRequest, CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop,
+    Verdict, boot, keep_looking, stop_signal,
 };
 use quake_model::boot::BootId;
 use quake_model::facts::{InstanceFacts, InstanceState, InstanceView};
@@ -332,7 +332,9 @@ impl Node {
             needs_role: true,
             empty_slots: Vec::new(),
             patience: Deadlines::default(),
+            conditions: ConditionsRequest::default(),
             takes_over_addons: plan.takes_over_addons,
+            repair: None,
             exit_when_ready: false,
             budget: NODE_BUDGET,
         }

@@ -9,6 +9,7 @@ use quake_host::etcd::HostEtcd;
 use quake_host::objects::StateStore;
 use quake_integration::skip::skipped;
 use quake_integration::waiting::wait_until;
+use quake_model::facts::BucketFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{
@@ -286,6 +287,10 @@ impl Objects for Machine {
 
     async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
         self.objects.write_object(object, content_type).await
+    }
+
+    async fn look_at_bucket(&self, location: &Location) -> Result<BucketFacts, PortError> {
+        self.objects.look_at_bucket(location).await
     }
 }
 

@@ -1,6 +1,9 @@
 //! The record: every event folded into what is true now. HTTP, status, sd_notify and the exit status
 //! all read it, so they cannot disagree.
 
+mod cleared;
+
+use self::cleared::{is_of_conditions, is_of_node_object};
 use crate::addon::AddonsRecord;
 use crate::boot::BootId;
 pub use crate::boot::BootState;
@@ -430,23 +433,6 @@ fn all_pending() -> BTreeMap<Phase, PhaseRecord> {
     let rows = PHASES.iter();
     rows.map(|row| (row.phase, PhaseRecord::default()))
         .collect()
-}
-
-/// Whether a warning is over once the node's object says what the node is.
-fn is_of_node_object(code: Code) -> bool {
-    matches!(
-        code,
-        Code::ReadyNodeUnregistered
-            | Code::ReadyNodeIdentityDenied
-            | Code::ReadyNodeIdentityMissing
-            | Code::ReadyNodeForeign
-    )
-}
-
-/// Whether a warning is over once the node's conditions are reported and its startup taint is gone.
-fn is_of_conditions(code: Code) -> bool {
-    let is_kept = code == Code::ReadyStartupTaintKept || code == Code::ReadyNodeForeign;
-    is_kept || code.entry().code.starts_with("ready.conditions-")
 }
 
 #[cfg(test)]

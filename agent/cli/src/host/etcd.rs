@@ -3,6 +3,7 @@
 use quake_host::clock::SystemClock;
 use quake_host::etcd::HostEtcd;
 use quake_host::objects::StateStore;
+use quake_model::facts::BucketFacts;
 use quake_model::location::Location;
 use quake_model::ports::{
     BucketReader, Clock, EtcdPrograms, EtcdTools, KeyCount, Object, ObjectPiece, Objects,
@@ -47,6 +48,10 @@ impl Objects for EtcdHost {
 
     async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
         self.objects.write_object(object, content_type).await
+    }
+
+    async fn look_at_bucket(&self, location: &Location) -> Result<BucketFacts, PortError> {
+        self.objects.look_at_bucket(location).await
     }
 }
 

@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     /// Statuses, each from a second on.
-    type Course = &'static [(u64, ConditionStatus)];
+    type Looks = &'static [(u64, ConditionStatus)];
 
     const KIND: ConditionKind = ConditionKind::NetworkReady;
 
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn what_is_first_seen_is_reported_at_once_and_a_flap_is_not() {
         use ConditionStatus::{False, True, Unknown};
-        let table: [(Course, Course); 6] = [
+        let table: [(Looks, Looks); 6] = [
             (&[(0, Unknown), (1, True)], &[(0, Unknown), (1, True)]),
             (
                 &[(0, True), (30, False), (59, True), (120, True)],

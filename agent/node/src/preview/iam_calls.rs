@@ -74,6 +74,7 @@ fn reach(grant: &Grant) -> Vec<String> {
         Reach::Cluster(_) => "what the cluster owns",
         Reach::OwnTags(_) => "tags of the agent",
         Reach::Groups => "groups of the cluster",
+        Reach::Bucket => "the bucket of the state store",
         Reach::Zone => "the hosted zone",
         Reach::Changes => "changes of names",
         Reach::Interfaces => "network interfaces",

@@ -19,8 +19,8 @@ mod signals;
 mod store;
 
 pub use controller::Controller;
-pub use interference::{Called, Fate, Interference, Machine};
 pub(crate) use etcd::SimEtcd;
+pub use interference::{Called, Fate, Interference, Machine};
 pub use script::{Script, ScriptedFault, When};
 pub use shared::SharedRegion;
 

@@ -5,6 +5,7 @@ use super::S3;
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_s3::types::PublicAccessBlockConfiguration;
 use quake_model::facts::BucketFacts;
 use quake_model::location::Location;
 use quake_model::ports::{Condition, PortError};
@@ -60,22 +61,11 @@ impl S3 {
             })
             .await?;
         facts.unblocked = blocked.map(|blocked| {
-            let set = blocked.and_then(|it| it.public_access_block_configuration);
-            let is_on =
-                |get: fn(&aws_sdk_s3::types::PublicAccessBlockConfiguration) -> Option<bool>| {
-                    set.as_ref().and_then(get).unwrap_or(false)
-                };
-            let settings = [
-                ("BlockPublicAcls", is_on(|set| set.block_public_acls)),
-                ("IgnorePublicAcls", is_on(|set| set.ignore_public_acls)),
-                ("BlockPublicPolicy", is_on(|set| set.block_public_policy)),
-                (
-                    "RestrictPublicBuckets",
-                    is_on(|set| set.restrict_public_buckets),
-                ),
-            ];
-            let off = settings.iter().filter(|(_, is_on)| !is_on);
-            off.map(|(name, _)| (*name).to_owned()).collect()
+            unblocked(
+                blocked
+                    .and_then(|it| it.public_access_block_configuration)
+                    .as_ref(),
+            )
         });
         let encrypted = self
             .ask(encryption, location, &mut facts, |client| {
@@ -125,4 +115,18 @@ impl S3 {
             _ => Err(failed),
         }
     }
+}
+
+/// The settings of a public access block that are off.
+fn unblocked(set: Option<&PublicAccessBlockConfiguration>) -> Vec<String> {
+    type Setting = fn(&PublicAccessBlockConfiguration) -> Option<bool>;
+    let settings: [(&str, Setting); 4] = [
+        ("BlockPublicAcls", |set| set.block_public_acls),
+        ("IgnorePublicAcls", |set| set.ignore_public_acls),
+        ("BlockPublicPolicy", |set| set.block_public_policy),
+        ("RestrictPublicBuckets", |set| set.restrict_public_buckets),
+    ];
+    let is_off = |(_, is_on): &&(&str, Setting)| !set.and_then(is_on).unwrap_or(false);
+    let off = settings.iter().filter(is_off);
+    off.map(|(name, _)| (*name).to_owned()).collect()
 }
