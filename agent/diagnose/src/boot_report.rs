@@ -66,7 +66,8 @@ pub fn report(
         fault: fault(record),
         warnings: warnings(record),
         bytes_fetched: record.transfers.received,
-        calls: calls(record),
+        calls: calls(&record.calls),
+        throttled: calls(&record.throttled),
     })
 }
 
@@ -120,8 +121,8 @@ fn warnings(record: &Record) -> BTreeMap<String, u64> {
     counts.into_iter().take(WARNINGS).collect()
 }
 
-fn calls(record: &Record) -> BTreeMap<String, u64> {
-    let calls = record.calls.iter().take(CALLS);
+fn calls(counted: &BTreeMap<String, u64>) -> BTreeMap<String, u64> {
+    let calls = counted.iter().take(CALLS);
     calls
         .map(|(call, made)| (bounded(call, CALL_BYTES), *made))
         .collect()

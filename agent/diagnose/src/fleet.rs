@@ -11,6 +11,7 @@ pub use consoles::{
     Chosen, ConsoleFleet, Heard, Quiet, Wanted, choose_instances, fleet_of_consoles,
 };
 
+use crate::throttled::{self, ThrottledAction};
 use quake_model::boot::BootState;
 use quake_model::boot_report::{BootReport, SCHEMA};
 use quake_model::fault::Code;
@@ -63,6 +64,8 @@ pub struct Fleet {
     pub failures: Vec<Failures>,
     /// How long boots take: of the whole cluster, then of each instance group.
     pub durations: Vec<Durations>,
+    /// What AWS throttled, of all boots.
+    pub throttled: Vec<ThrottledAction>,
     /// Reports that could not be read.
     pub unreadable: Vec<Unreadable>,
 }
@@ -162,6 +165,7 @@ fn put_together(mut boots: Vec<BootReport>, mut unread: Vec<Unreadable>, rows: R
         rows: boots.iter().filter(has_row).cloned().collect(),
         failures: failures(&boots),
         durations: durations(&boots),
+        throttled: throttled::of_boots(&boots),
         unreadable: unread,
     }
 }

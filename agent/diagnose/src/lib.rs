@@ -4,4 +4,5 @@ pub mod boot_report;
 pub mod checks;
 pub mod fleet;
 pub mod log_lines;
+pub mod throttled;
 pub mod timeline;

@@ -65,6 +65,9 @@ pub struct BootReport {
     pub bytes_fetched: u64,
     /// Requests to cloud services, by `service:Operation`.
     pub calls: BTreeMap<String, u64>,
+    /// How many of them AWS throttled.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub throttled: BTreeMap<String, u64>,
 }
 
 /// The instance of a report.

@@ -180,6 +180,9 @@ events! {
     /// Cloud calls so far, by `service:Operation`.
     CallsCounted = ["calls-counted", OTHER, Debug, Boot] {
         calls: BTreeMap<String, u64>,
+        /// How many of them were throttled.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        throttled: BTreeMap<String, u64>,
     },
     /// Terminal: the node is ready. Only events of the ready node, of add-ons and notifications
     /// follow.

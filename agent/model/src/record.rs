@@ -162,6 +162,9 @@ pub struct Record {
     #[serde(default)]
     pub certificates: Vec<CertificateDates>,
     pub calls: BTreeMap<String, u64>,
+    /// How many of them AWS throttled.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub throttled: BTreeMap<String, u64>,
     /// Why it failed or stopped.
     pub fault: Option<Fault>,
 }
@@ -185,7 +188,10 @@ impl Record {
             | Event::InstanceKnown { .. }
             | Event::SpecKnown { .. }
             | Event::NodeExpected { .. } => self.fold_known(envelope),
-            Event::CallsCounted { calls } => self.calls.clone_from(calls),
+            Event::CallsCounted { calls, throttled } => {
+                self.calls.clone_from(calls);
+                self.throttled.clone_from(throttled);
+            }
             Event::CertificatesHeld { certificates } => self.certificates.clone_from(certificates),
             Event::Warning { .. }
             | Event::CertificatesRenewed { .. }

@@ -146,4 +146,12 @@ impl Meter for NodeHost {
         }
         calls
     }
+
+    fn throttled(&self) -> BTreeMap<String, u64> {
+        let mut throttled = self.calls.throttled();
+        if let Some(simulated) = &self.sim {
+            throttled.extend(simulated.throttled());
+        }
+        throttled
+    }
 }

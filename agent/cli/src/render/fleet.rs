@@ -1,6 +1,7 @@
 //! The boots of a cluster, for people and for programs.
 
 use super::table::table;
+use super::throttled::throttled_text;
 use quake_diagnose::fleet::{Durations, Failures, Fleet, Percentiles};
 use quake_model::boot_report::BootReport;
 use quake_model::location::Location;
@@ -56,6 +57,7 @@ pub(super) fn details_text(fleet: &Fleet) -> String {
             .for_each(|failures| text.push_str(&failures_text(failures)));
     }
     text.push_str(&durations_text(&fleet.durations));
+    text.push_str(&throttled_text(&fleet.throttled));
     if !fleet.unreadable.is_empty() {
         text.push_str("\nNot read\n");
         for unread in &fleet.unreadable {

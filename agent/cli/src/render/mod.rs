@@ -20,6 +20,7 @@ mod status;
 pub(crate) mod store;
 mod summary;
 mod table;
+mod throttled;
 mod timeline;
 mod transfer;
 pub(crate) mod user_data;

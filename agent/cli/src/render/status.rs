@@ -6,6 +6,7 @@ use super::drift::{drift_json, drift_text};
 use super::fault::{fault_json, fault_text};
 use super::node::{configured_by, generation_of, instance_json, spec_json, static_pods};
 use super::repair::{repair_json, repair_line};
+use super::throttled::{throttled_json, throttled_of};
 use super::transfer::{clock_text, transfer_text};
 use crate::output::style;
 use crate::serve::{Condition, condition_of, fault_of_condition};
@@ -46,6 +47,7 @@ pub(crate) fn status_json(record: &Record) -> Value {
         "certificates": certificates_json(record),
         "addons": addons_json(record),
         "calls": record.calls,
+        "throttled": throttled_json(record),
         "warnings": record.warnings.iter().map(fault_json).collect::<Vec<_>>(),
         "fault": record.fault.as_ref().map(fault_json),
         "agent": { "version": record.version },
@@ -203,6 +205,7 @@ pub(crate) fn status_text(record: &Record, now: Timestamp, unit: &str) -> String
     }
     text.push_str(&drift_text(record).unwrap_or_default());
     text.push_str(&repair_line(record).unwrap_or_default());
+    text.push_str(&throttled_of(record));
     let earlier = record.warnings.len().saturating_sub(WARNINGS);
     if earlier > 0 {
         let _ = writeln!(

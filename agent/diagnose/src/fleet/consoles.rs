@@ -210,6 +210,7 @@ fn report(instance: &InstanceView, ending: Ending) -> BootReport {
         warnings: BTreeMap::new(),
         bytes_fetched: 0,
         calls: BTreeMap::new(),
+        throttled: BTreeMap::new(),
     }
 }
 

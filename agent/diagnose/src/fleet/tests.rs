@@ -54,6 +54,7 @@ fn boot(instance: &str, group: &str, ended: u64, took_ms: u64, code: Option<&str
         warnings: BTreeMap::new(),
         bytes_fetched: 0,
         calls: BTreeMap::new(),
+        throttled: BTreeMap::new(),
     }
 }
 

@@ -96,6 +96,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
     keep_owned(&context, ended.is_ok()).await;
     emitter.emit(Event::CallsCounted {
         calls: host.calls(),
+        throttled: host.throttled(),
     });
     let planned = std::mem::take(&mut *lock(&context.planned));
     let fault = match ended {
@@ -282,6 +283,7 @@ impl<'a, H: Host> PhaseRunner<'a, H> {
         }
         self.context.emitter.emit(Event::CallsCounted {
             calls: self.context.host.calls(),
+            throttled: self.context.host.throttled(),
         });
         ended
     }

@@ -180,3 +180,14 @@ async fn a_store_that_fails_for_a_moment_is_tried_again_and_one_that_is_gone_is_
     assert_eq!((verdict.fault, record.exit_status()), (None, 0));
     assert!(host.port_calls_of("write_object") < 20);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_report_has_what_was_throttled() {
+    let host = host("workers", Timing::default());
+    let throttled = strike("describe_instances", 1..=2, Condition::Throttled);
+    host.next_boot(Script::new(vec![throttled]));
+    let (verdict, record, _) = report(&host, &request("workers")).await;
+    assert_eq!(verdict.fault, None);
+    assert_eq!(record.throttled.values().sum::<u64>(), 2);
+    assert_eq!(stored(&host).throttled, record.throttled);
+}

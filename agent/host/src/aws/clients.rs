@@ -64,6 +64,11 @@ impl Aws {
         self.0.calls.count(operation);
     }
 
+    /// Counts a call of this IAM action that AWS refused because of its rate.
+    pub(super) fn count_throttled(&self, action: &'static str) {
+        self.0.calls.count_throttled(action);
+    }
+
     /// Drops credentials that AWS called expired, so that the next attempt reads new ones.
     pub(super) async fn forget_credentials(&self) {
         self.0.instance.forget().await;

@@ -266,7 +266,11 @@ impl Aws {
         if is_expired(&error) {
             self.forget_credentials().await;
         }
-        port_error(attempt, &error)
+        let failed = port_error(attempt, &error);
+        if failed.condition == Condition::Throttled {
+            self.count_throttled(attempt.action);
+        }
+        failed
     }
 }
 

@@ -104,11 +104,12 @@ pub(super) fn sentence(event: &Event) -> String {
             )
         }
         Event::Warning { fault } => format!("warning: {fault}"),
-        Event::CallsCounted { calls } => {
-            format!(
-                "{} calls of cloud services so far",
-                calls.values().sum::<u64>()
-            )
+        Event::CallsCounted { calls, throttled } => {
+            let made: u64 = calls.values().sum();
+            match throttled.values().sum::<u64>() {
+                0 => format!("{made} calls of cloud services so far"),
+                refused => format!("{made} calls of cloud services so far, {refused} throttled"),
+            }
         }
         Event::BootReady { changed } => format!("the node is ready, {changed} changed"),
         Event::BootFailed { phase, fault } => format!("the boot failed in {phase}: {fault}"),

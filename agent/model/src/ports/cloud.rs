@@ -162,6 +162,10 @@ pub trait Cloud {
 pub trait Meter {
     /// Requests so far, by `service:Operation`, such as `ec2:DescribeVolumes`.
     fn calls(&self) -> BTreeMap<String, u64>;
+
+    /// How many of them were refused because of their rate, by the IAM action, such as `ec2:DescribeVolumes`. The simulated host
+    /// names the port's method in its place.
+    fn throttled(&self) -> BTreeMap<String, u64>;
 }
 
 /// Calls a macro with the methods of [`Cloud`] that only pass a call on, after what it is given: `forward_cloud! { forward Cloud => field }`.

@@ -377,4 +377,8 @@ impl Meter for SimHost {
     fn calls(&self) -> BTreeMap<String, u64> {
         self.lock().calls.clone()
     }
+
+    fn throttled(&self) -> BTreeMap<String, u64> {
+        self.lock().script.throttled().clone()
+    }
 }

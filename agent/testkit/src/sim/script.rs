@@ -33,6 +33,8 @@ pub struct Script {
     halt_at: Option<(u64, When)>,
     made: u64,
     made_by_operation: BTreeMap<String, u64>,
+    /// How often a throttle struck, by operation.
+    throttled: BTreeMap<String, u64>,
 }
 
 impl SimHost {
@@ -59,6 +61,10 @@ impl Script {
         }
     }
 
+    pub(crate) fn throttled(&self) -> &BTreeMap<String, u64> {
+        &self.throttled
+    }
+
     pub(crate) fn made(&self) -> u64 {
         self.made
     }
@@ -80,6 +86,9 @@ impl Script {
             .faults
             .iter()
             .find(|fault| fault.operation == operation && fault.calls.contains(nth))?;
+        if fault.condition == Condition::Throttled {
+            *self.throttled.entry(operation.to_owned()).or_default() += 1;
+        }
         let error = PortError::new(fault.condition, format!("scripted fault of {operation}"));
         Some((error, fault.when))
     }
