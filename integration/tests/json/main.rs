@@ -13,8 +13,8 @@ use quake_integration::published;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Documents that are files of the agent's own: an operator has no need to read them.
-const NOT_PRINTED: [&str; 2] = ["owned", "survey"];
+/// Documents that agents leave for themselves and for each other: an operator has no need to read them.
+const NOT_PRINTED: [&str; 3] = ["health-note", "owned", "survey"];
 
 /// Names in `schemaVersion` that the agent's source writes.
 fn names_in_source(directory: &Path) -> BTreeSet<String> {
