@@ -45,7 +45,7 @@ fn timeline(plan: &Plan) -> Vec<(u64, Event)> {
             Fault::Reboot { at_ms, .. }
             | Fault::Terminate { at_ms, .. }
             | Fault::Clock { at_ms, .. }
-            | Fault::SecondAgent { at_ms, .. }
+            | Fault::PlanBeside { at_ms, .. }
             | Fault::Meddle { at_ms, .. }
             | Fault::Operator { at_ms, .. } => *at_ms,
             _ => continue,

@@ -224,21 +224,21 @@ impl Node {
         });
     }
 
-    /// The agent that systemd started, and one that somebody else starts beside it.
+    /// The agent that systemd started, and a plan that somebody makes beside it. A second agent that acts is refused by the lock of the root.
     async fn processes(&self) -> Verdict {
-        let (first, second) = (pin!(self.process()), pin!(self.second_process()));
+        let (first, second) = (pin!(self.process()), pin!(self.plan_beside()));
         match select(first, second).await {
             Either::Left((verdict, _)) => verdict,
             Either::Right(((), first)) => first.await,
         }
     }
 
-    async fn second_process(&self) {
+    async fn plan_beside(&self) {
         let (from_now, number) = {
             let hub = lock(&self.hub);
             let mut faults = hub.plan.faults.iter();
             let starts = faults.find_map(|fault| match fault {
-                Fault::SecondAgent { node, at_ms } if *node == self.index => Some(*at_ms),
+                Fault::PlanBeside { node, at_ms } if *node == self.index => Some(*at_ms),
                 _ => None,
             });
             let starts = starts.and_then(|at| at.checked_sub(hub.now_ms()));
@@ -252,7 +252,7 @@ impl Node {
         let listener = Listener::new(&self.hub, self.index, &self.secret);
         let emitter = Emitter::new(Box::new(move || clock.now()), vec![Box::new(listener)]);
         let (_handle, stop) = stop_signal();
-        let request = self.request(number + 500, Mode::Apply);
+        let request = self.request(number + 500, Mode::DryRun);
         boot(self.host.as_ref(), &emitter, &request, stop).await;
     }
 

@@ -176,8 +176,8 @@ pub enum Fault {
         by_ms: u64,
         back: bool,
     },
-    /// A second agent is started on the node.
-    SecondAgent { node: usize, at_ms: u64 },
+    /// Somebody makes a plan on the node while the agent runs.
+    PlanBeside { node: usize, at_ms: u64 },
     /// A file that the agent wrote is changed or removed by somebody.
     Meddle { node: usize, at_ms: u64, nth: u64 },
     /// An operator does something.
@@ -196,7 +196,7 @@ impl Fault {
             | Self::Slow { node, .. }
             | Self::Terminate { node, .. }
             | Self::Clock { node, .. }
-            | Self::SecondAgent { node, .. }
+            | Self::PlanBeside { node, .. }
             | Self::Meddle { node, .. } => Some(*node),
             Self::Outage { node, .. } => *node,
             Self::Operator { .. } => None,

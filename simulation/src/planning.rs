@@ -169,7 +169,7 @@ impl Plan {
                 at_ms,
                 nth: draw.between(0, 200),
             },
-            3 => Fault::SecondAgent { node, at_ms },
+            3 => Fault::PlanBeside { node, at_ms },
             _ => Fault::Reboot { node, at_ms },
         }
     }
