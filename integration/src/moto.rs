@@ -26,6 +26,9 @@ pub struct Moto {
     _running: Running,
 }
 
+/// A bucket's encryption as S3 sets it.
+const ENCRYPTED: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
+
 impl Moto {
     /// Installs moto if it is not there yet, and starts it on a free port of loopback.
     ///
@@ -58,7 +61,7 @@ impl Moto {
         self.address
     }
 
-    /// Puts an object that anyone may read; its bucket is made on the way.
+    /// Puts an object that anyone may read; its bucket, which only the account may list, is made on the way.
     ///
     /// # Errors
     ///
@@ -71,8 +74,12 @@ impl Moto {
         let headers = headers
             .each_ref()
             .map(|(name, value)| (*name, value.as_str()));
-        let made = self.send("PUT", &format!("/{bucket}"), &headers, b"")?;
+        let made = self.send("PUT", &format!("/{bucket}"), &headers[..1], b"")?;
         accepted(&made)?;
+        // S3 does so by itself with every bucket since 2023.
+        let encryption = format!("/{bucket}?encryption");
+        let set = self.send("PUT", &encryption, &headers[..1], ENCRYPTED.as_bytes())?;
+        accepted(&set)?;
         accepted(&self.send("PUT", &format!("/{bucket}/{key}"), &headers, bytes)?)
     }
 
