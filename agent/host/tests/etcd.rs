@@ -9,15 +9,9 @@ use quake_host::etcd::HostEtcd;
 use quake_host::objects::StateStore;
 use quake_integration::skip::skipped;
 use quake_integration::waiting::wait_until;
-use quake_model::facts::BucketFacts;
 use quake_model::fault::{Code, Fault};
-use quake_model::location::Location;
-use quake_model::ports::{
-    BucketReader, Clock, EtcdPrograms, EtcdTools, KeyCount, Object, ObjectPiece, Objects,
-    OpenObject, PortError, Reading, ScratchEtcd, SnapshotFile, SnapshotRestore, TaggedObject,
-};
+use quake_model::ports::{EtcdPrograms, EtcdTools, KeyCount};
 use quake_model::spec::{EtcdCluster, EtcdProvider};
-use quake_model::time::Timestamp;
 use quake_testkit::contract;
 use quake_volumes::restore::Consent;
 use quake_volumes::{ClusterGeneration, Facts};
@@ -37,10 +31,9 @@ const KEYS: u64 = 10_000;
 /// As many as etcd takes in one transaction.
 const AT_ONCE: u64 = 100;
 
-/// The store and the programs of this machine.
+/// The programs of this machine, and a store in a directory.
 #[derive(Debug)]
 struct Machine {
-    objects: StateStore,
     programs: HostEtcd,
     folder: TempDir,
 }
@@ -51,7 +44,7 @@ impl Machine {
         let folder = tempfile::tempdir().expect("a directory");
         let objects = StateStore::with_folder(folder.path());
         let named = std::env::var_os("QUAKE_ETCD_BIN").map(PathBuf::from);
-        let programs = HostEtcd::new(objects.clone(), named);
+        let programs = HostEtcd::new(objects, named);
         let found = programs
             .find_etcd()
             .await
@@ -62,11 +55,7 @@ impl Machine {
             );
             return None;
         };
-        let machine = Self {
-            objects,
-            programs,
-            folder,
-        };
+        let machine = Self { programs, folder };
         Some((machine, tools))
     }
 
@@ -147,7 +136,7 @@ impl Machine {
             from: RestoreFrom::Newest,
             consent: Consent::default(),
         };
-        prepare(self, &question).await
+        prepare(&self.programs, &question).await
     }
 }
 
@@ -214,7 +203,9 @@ async fn a_rehearsed_restore_of_a_snapshot_with_10000_keys_counts_them() {
     machine.back_up(&bytes, &tools.version);
     let prepared = machine.prepared(&tools.version).await.expect("it is whole");
     let scratch = PathBuf::from(&prepared.snapshot.scratch);
-    let rehearsal = rehearse(&machine, &prepared).await.expect("it is restored");
+    let rehearsal = rehearse(&machine.programs, &prepared)
+        .await
+        .expect("it is restored");
     assert_eq!(rehearsal.counted.keys, KEYS);
     assert_eq!(rehearsal.snapshot.keys, KEYS, "read without etcd");
     assert!(scratch.is_dir());
@@ -266,94 +257,4 @@ async fn data_that_a_running_etcd_has_open_is_seen() {
     });
     assert!(closed);
     assert_eq!(machine.programs.is_data_open(&data).await, Ok(false));
-}
-
-impl Objects for Machine {
-    async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
-        self.objects.read_object(location).await
-    }
-
-    async fn read_object_unless(
-        &self,
-        location: &Location,
-        tag: Option<&str>,
-    ) -> Result<Option<TaggedObject>, PortError> {
-        self.objects.read_object_unless(location, tag).await
-    }
-
-    async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
-        self.objects.list_objects(location).await
-    }
-
-    async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
-        self.objects.write_object(object, content_type).await
-    }
-
-    async fn look_at_bucket(&self, location: &Location) -> Result<BucketFacts, PortError> {
-        self.objects.look_at_bucket(location).await
-    }
-}
-
-impl BucketReader for Machine {
-    fn open_object<'a>(
-        &'a self,
-        location: &'a Location,
-        piece: &'a ObjectPiece,
-    ) -> Reading<'a, OpenObject> {
-        self.objects.open_object(location, piece)
-    }
-}
-
-impl Clock for Machine {
-    fn now(&self) -> Timestamp {
-        Timestamp(1_795_658_400_000)
-    }
-}
-
-impl EtcdPrograms for Machine {
-    async fn find_etcd(&self) -> Result<Vec<EtcdTools>, PortError> {
-        self.programs.find_etcd().await
-    }
-
-    async fn fetch_snapshot(&self, backup: &Location) -> Result<SnapshotFile, PortError> {
-        self.programs.fetch_snapshot(backup).await
-    }
-
-    async fn open_snapshot(&self, path: &str) -> Result<SnapshotFile, PortError> {
-        self.programs.open_snapshot(path).await
-    }
-
-    async fn restore_snapshot(&self, restore: &SnapshotRestore) -> Result<(), PortError> {
-        self.programs.restore_snapshot(restore).await
-    }
-
-    async fn start_etcd(
-        &self,
-        tools: &EtcdTools,
-        scratch: &str,
-        data_directory: &str,
-    ) -> Result<ScratchEtcd, PortError> {
-        self.programs
-            .start_etcd(tools, scratch, data_directory)
-            .await
-    }
-
-    async fn count_keys(&self, etcd: &ScratchEtcd) -> Result<KeyCount, PortError> {
-        self.programs.count_keys(etcd).await
-    }
-
-    async fn is_data_open(&self, data_directory: &str) -> Result<bool, PortError> {
-        self.programs.is_data_open(data_directory).await
-    }
-
-    async fn replace_data(
-        &self,
-        data_directory: &str,
-        restored: &str,
-        aside: &str,
-    ) -> Result<Option<String>, PortError> {
-        self.programs
-            .replace_data(data_directory, restored, aside)
-            .await
-    }
 }

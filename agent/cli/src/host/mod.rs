@@ -1,7 +1,6 @@
 //! Wires the real host: each part is the machine's own, or the simulated region's.
 
 mod cluster;
-mod etcd;
 mod forward;
 mod kops;
 mod machine;
@@ -9,7 +8,6 @@ mod mirror;
 mod observer;
 mod ports;
 
-pub(crate) use etcd::EtcdHost;
 pub(crate) use observer::{Observer, StorePlace};
 
 use crate::args::AssetMode;

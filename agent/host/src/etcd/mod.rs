@@ -8,14 +8,18 @@ mod scratch;
 mod server;
 mod snapshot;
 
+use crate::clock::SystemClock;
 use crate::objects::StateStore;
+use quake_model::facts::BucketFacts;
 use quake_model::location::Location;
 use quake_model::ports::{
-    EtcdPrograms, EtcdTools, KeyCount, PortError, ScratchEtcd, SnapshotFile, SnapshotRestore,
+    BucketReader, Clock, EtcdPrograms, EtcdTools, KeyCount, Object, ObjectPiece, Objects,
+    OpenObject, PortError, Reading, ScratchEtcd, SnapshotFile, SnapshotRestore, TaggedObject,
 };
+use quake_model::time::Timestamp;
 use std::path::PathBuf;
 
-/// etcd on this host.
+/// etcd on this host, and the store of its backups: all that a restore asks of a host.
 #[derive(Debug, Clone)]
 pub struct HostEtcd {
     objects: StateStore,
@@ -71,5 +75,47 @@ impl EtcdPrograms for HostEtcd {
         aside: &str,
     ) -> Result<Option<String>, PortError> {
         data::replace(data_directory, restored, aside)
+    }
+}
+
+impl Objects for HostEtcd {
+    async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
+        self.objects.read_object(location).await
+    }
+
+    async fn read_object_unless(
+        &self,
+        location: &Location,
+        tag: Option<&str>,
+    ) -> Result<Option<TaggedObject>, PortError> {
+        self.objects.read_object_unless(location, tag).await
+    }
+
+    async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
+        self.objects.list_objects(location).await
+    }
+
+    async fn write_object(&self, object: &Object, content_type: &str) -> Result<(), PortError> {
+        self.objects.write_object(object, content_type).await
+    }
+
+    async fn look_at_bucket(&self, location: &Location) -> Result<BucketFacts, PortError> {
+        self.objects.look_at_bucket(location).await
+    }
+}
+
+impl BucketReader for HostEtcd {
+    fn open_object<'a>(
+        &'a self,
+        location: &'a Location,
+        piece: &'a ObjectPiece,
+    ) -> Reading<'a, OpenObject> {
+        self.objects.open_object(location, piece)
+    }
+}
+
+impl Clock for HostEtcd {
+    fn now(&self) -> Timestamp {
+        SystemClock.now()
     }
 }

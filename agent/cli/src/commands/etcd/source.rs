@@ -3,14 +3,14 @@
 use crate::args::etcd::ClusterArguments;
 use crate::commands::running::{fail, usage};
 use crate::commands::volumes::{Seen, look};
-use crate::host::EtcdHost;
+use quake_host::etcd::HostEtcd;
 use quake_model::location::Location;
 use quake_model::spec::EtcdCluster;
 
 /// What is known of the cluster, and how its backups are read.
 pub(super) struct Place {
     pub(super) seen: Seen,
-    pub(super) host: EtcdHost,
+    pub(super) host: HostEtcd,
     /// The cluster's etcd clusters.
     pub(super) etcd: Vec<EtcdCluster>,
     /// The cluster's directory in the state store.
@@ -31,7 +31,7 @@ pub(super) async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
     };
     let etcd = stored.read_etcd_clusters().await;
     Ok(Place {
-        host: EtcdHost::new(stored.objects.clone(), arguments.etcd_bin.clone()),
+        host: HostEtcd::new(stored.objects.clone(), arguments.etcd_bin.clone()),
         etcd: etcd.map_err(|fault| fail(&fault))?,
         base: stored.base.clone(),
         seen,
