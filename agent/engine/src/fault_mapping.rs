@@ -56,6 +56,11 @@ pub fn asset_fault(error: PortError) -> Fault {
     to_fault(Operation::FetchAsset, error)
 }
 
+/// The fault that the failure to read or write an object of a state store is.
+pub fn store_fault(error: PortError) -> Fault {
+    to_fault(Operation::ReadConfiguration, error)
+}
+
 /// The fault that the failure to read or write a file is.
 pub fn file_fault(error: PortError) -> Fault {
     to_fault(Operation::UseFile, error)

@@ -21,7 +21,7 @@ pub use boot::{ManagedSnapshot, ReportPlace, Verdict, boot, report_boot};
 pub use budget::{Budget, NODE_BUDGET};
 pub use context::{PlannedStep, Stop, StopHandle, stop_signal};
 pub use emit::Emitter;
-pub use fault_mapping::{asset_fault, file_fault};
+pub use fault_mapping::{asset_fault, file_fault, store_fault};
 pub use fleet::read_reports;
 pub use fleet_consoles::read_consoles;
 pub use request::{ConditionsRequest, Configuration, CredentialSource, Deadlines, Mode, Request};

@@ -1,6 +1,6 @@
 //! The backups in a backup store, a few at a time: a store has hundreds of them.
 
-use super::store_fault;
+use crate::fault_mapping::store_fault;
 use crate::retry::retry_transient;
 use futures_util::StreamExt;
 use futures_util::stream;

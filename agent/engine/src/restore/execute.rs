@@ -2,8 +2,9 @@
 //! etcd-manager. What etcd has now is moved aside, by etcd-manager or by the host, and never deleted.
 
 use super::observe::{Prepared, pending_commands};
+use super::program_fault;
 use super::rehearse::{snapshot_of, tools_for};
-use super::{program_fault, store_fault};
+use crate::fault_mapping::store_fault;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Clock, Cloud, Condition, EtcdPrograms, Object, Objects, SnapshotRestore};

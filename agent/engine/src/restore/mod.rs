@@ -12,20 +12,7 @@ pub use observe::{Prepared, RestoreFrom, RestoreQuestion, observe, prepare};
 pub use rehearse::{Rehearsal, rehearse};
 
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{Condition, PortError};
-
-/// What the failure to read or write an object of a backup store is.
-fn store_fault(error: PortError) -> Fault {
-    let code = match error.condition {
-        Condition::Missing => Code::ConfigObjectMissing,
-        Condition::Unknown => Code::ConfigBucketMissing,
-        Condition::Denied => Code::ConfigStoreDenied,
-        Condition::Malformed | Condition::Unsafe => Code::ConfigObjectMalformed,
-        Condition::ClockSkew => Code::IdentityClockSkew,
-        _ => Code::ConfigStoreUnreachable,
-    };
-    error.into_fault(code)
-}
+use quake_model::ports::PortError;
 
 /// What the failure of a program of etcd is.
 fn program_fault(error: PortError) -> Fault {

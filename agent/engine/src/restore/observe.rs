@@ -1,7 +1,7 @@
 //! What decides about a restore: the backups, etcd-manager's own objects, the members, the snapshot.
 
 use super::backups::{absent, list_backups};
-use super::store_fault;
+use crate::fault_mapping::store_fault;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{

@@ -1,10 +1,11 @@
 //! Reads objects of a state store that may be absent; one attempt each.
 
+use quake_engine::store_fault;
 use quake_formats::yaml::as_text;
 use quake_host::objects::StateStore;
-use quake_model::fault::{Code, Fault};
+use quake_model::fault::Fault;
 use quake_model::location::Location;
-use quake_model::ports::{Condition, Objects, PortError};
+use quake_model::ports::{Condition, Objects};
 use quake_node::config::legacy::Document;
 
 /// Reads an object as text; `None` where there is none.
@@ -41,16 +42,4 @@ pub(crate) async fn list_optional(
         Err(error) if error.condition == Condition::Missing => Ok(Vec::new()),
         Err(error) => Err(store_fault(error).seen("location", location)),
     }
-}
-
-fn store_fault(error: PortError) -> Fault {
-    let code = match error.condition {
-        Condition::Missing => Code::ConfigObjectMissing,
-        Condition::Unknown => Code::ConfigBucketMissing,
-        Condition::Denied => Code::ConfigStoreDenied,
-        Condition::Malformed | Condition::Unsafe => Code::ConfigObjectMalformed,
-        Condition::ClockSkew => Code::IdentityClockSkew,
-        _ => Code::ConfigStoreUnreachable,
-    };
-    error.into_fault(code)
 }
