@@ -20,6 +20,7 @@ mod standing;
 pub(crate) mod store;
 mod timeline;
 pub(crate) mod user_data;
+mod variable;
 mod volumes;
 
 pub(crate) use listen::Listen;

@@ -1,9 +1,9 @@
 //! The arguments of `boot` for the repair of a node that stays unhealthy.
 
+use super::variable::WrongVariable;
 use clap::{Args, ValueEnum};
 use quake_model::location::Location;
 use quake_model::repair::{RepairConfig, RepairShare};
-use std::fmt;
 
 /// Each flag has a variable, for hosts whose units nobody edits.
 const ON_UNHEALTHY: &str = "QUAKE_AGENT_ON_UNHEALTHY";
@@ -32,19 +32,6 @@ pub(crate) struct RepairArguments {
     pub(crate) repair_store: Option<Location>,
 }
 
-/// Why a variable asks for nothing.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct WrongVariable {
-    name: &'static str,
-    why: String,
-}
-
-impl fmt::Display for WrongVariable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.why)
-    }
-}
-
 impl RepairArguments {
     /// What is allowed: by a flag, else by its variable, which `lookup` answers for.
     ///
@@ -70,21 +57,14 @@ impl RepairArguments {
         let share = match (self.repair_share, set(SHARE)) {
             (Some(share), _) => share,
             (None, None) => RepairShare::default(),
-            (None, Some(word)) => word.parse().map_err(wrong(SHARE))?,
+            (None, Some(word)) => word.parse().map_err(WrongVariable::of(SHARE))?,
         };
         let store = match (&self.repair_store, set(STORE)) {
             (Some(store), _) => Some(store.clone()),
             (None, None) => None,
-            (None, Some(word)) => Some(word.parse().map_err(wrong(STORE))?),
+            (None, Some(word)) => Some(word.parse().map_err(WrongVariable::of(STORE))?),
         };
         Ok(is_on.then_some(RepairConfig { share, store }))
-    }
-}
-
-fn wrong<E: fmt::Display>(name: &'static str) -> impl Fn(E) -> WrongVariable {
-    move |error| WrongVariable {
-        name,
-        why: error.to_string(),
     }
 }
 

@@ -1,9 +1,9 @@
 //! The arguments of `boot` for notifications at the end of a boot.
 
 use super::repair::RepairArguments;
+use super::variable::WrongVariable;
 use clap::Args;
 use quake_model::signal::{OnFatal, OnReady, ParseSignalError, SignalConfig};
-use std::fmt;
 use std::str::FromStr;
 
 /// Each flag has a variable, for hosts whose units nobody edits.
@@ -26,19 +26,6 @@ pub(crate) struct SignalArguments {
     pub(crate) node_event: bool,
     #[command(flatten)]
     pub(crate) repair: RepairArguments,
-}
-
-/// Why a variable asks for nothing.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct WrongVariable {
-    name: &'static str,
-    why: String,
-}
-
-impl fmt::Display for WrongVariable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.why)
-    }
 }
 
 impl SignalArguments {
@@ -70,10 +57,7 @@ where
     let words = set.split(',').map(str::trim);
     let read = words.filter(|word| !word.is_empty()).map(str::parse);
     let read: Result<Vec<T>, ParseSignalError> = read.collect();
-    read.map_err(|error| WrongVariable {
-        name,
-        why: error.to_string(),
-    })
+    read.map_err(WrongVariable::of(name))
 }
 
 fn is_on(set: &str) -> Result<bool, WrongVariable> {
