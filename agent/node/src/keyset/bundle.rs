@@ -60,6 +60,15 @@ impl KeyBundle {
         })
     }
 
+    /// A keyset of one generation.
+    pub fn of_one(source: &str, id: &str, keypair: Keypair) -> Self {
+        Self {
+            source: source.to_owned(),
+            generations: BTreeMap::from([(id.to_owned(), keypair)]),
+            primary: id.to_owned(),
+        }
+    }
+
     /// The generation with this id.
     ///
     /// # Errors

@@ -9,7 +9,6 @@ use quake_node::credentials::{WantedKeypair, WantedSecret};
 use quake_node::keyset::{KeyBundle, fallback_name, newest_serial, read_keyset, read_secret};
 use quake_node::plan_inputs::{Credentials, Keypair};
 use quake_node::preview::KeySide;
-use serde_json::json;
 use sha2::Digest as _;
 use std::collections::BTreeMap;
 
@@ -84,17 +83,11 @@ pub(super) async fn keyset_of(
     }
     let id = config.keypair_ids.get(name).map_or("1", String::as_str);
     let certificate = config.ca_bundle.get(name).cloned();
-    let certificate = certificate.unwrap_or_else(|| stand_in(name));
-    let keyset = json!({
-        "apiVersion": "kops.k8s.io/v1alpha2",
-        "kind": "Keyset",
-        "spec": {"primaryID": id, "primaryId": id, "keys": [{
-            "id": id,
-            "publicMaterial": base64(certificate.as_bytes()),
-            "privateMaterial": base64(stand_in_key(name).as_bytes()),
-        }]},
-    });
-    KeyBundle::read(&location.to_string(), &keyset.to_string())
+    let keypair = Keypair {
+        certificate: certificate.unwrap_or_else(|| stand_in(name)),
+        key: Some(Secret::new(stand_in_key(name))),
+    };
+    Ok(KeyBundle::of_one(&location.to_string(), id, keypair))
 }
 
 /// The credentials of a node of kops legacy (1.8 to 1.15); what the store lacks is stood in for, as in a rehearsal.
@@ -189,37 +182,9 @@ fn is_required(need: quake_model::step::Need) -> bool {
     need == quake_model::step::Need::Required
 }
 
-/// Bytes in base64. They are few, and this crate has no other use for it.
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or_default());
-        let word = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let index = usize::try_from(word >> (18 - 6 * at) & 63).unwrap_or_default();
-            text.push(match at <= chunk.len() {
-                true => char::from(LETTERS[index]),
-                false => '=',
-            });
-        }
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use base64::Engine as _;
-    use base64::engine::general_purpose::STANDARD;
-
-    #[test]
-    fn base64_is_that_of_everybody_else() {
-        for text in ["", "a", "ab", "abc", "stand-in for kubernetes-ca\n"] {
-            assert_eq!(base64(text.as_bytes()), STANDARD.encode(text));
-        }
-    }
-
     #[test]
     fn keysets_of_cas_and_of_service_accounts_are_trusted_by_others() {
         for (name, trusted) in [
