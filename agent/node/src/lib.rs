@@ -21,6 +21,7 @@ pub mod node_identity;
 pub mod packages;
 pub mod pki;
 pub mod plan_inputs;
+mod pod;
 pub mod preview;
 pub mod readiness;
 pub mod release;

@@ -3,6 +3,7 @@
 
 use super::side::Settings;
 use super::view::{Aspect, FileKind, NodeView, Rows};
+use crate::pod::containers;
 use quake_formats::yaml::{Yaml, parse};
 
 /// Programs whose flags are compared, wherever they stand among the words of a pod.
@@ -26,8 +27,8 @@ const ENVIRONMENT: &str = "/etc/sysconfig/";
 pub(super) fn rows(view: &NodeView) -> Rows {
     let mut rows = Rows::new();
     let files = view.files.iter();
-    for (path, file) in files.filter(|(_, file)| file.kind == FileKind::File) {
-        let _ = file;
+    let files = files.filter(|(_, file)| file.kind == FileKind::File);
+    for (path, _) in files {
         let Some(text) = view.text(path) else {
             continue;
         };
@@ -127,10 +128,7 @@ fn pod(rows: &mut Rows, root: &Yaml) {
     };
     let pod = root.get("metadata").and_then(|it| it.text_of("name"));
     let pod = pod.unwrap_or_default();
-    for container in ["initContainers", "containers"]
-        .iter()
-        .flat_map(|key| spec.items_of(key))
-    {
+    for container in containers(spec) {
         let name = container.text_of("name").unwrap_or(pod);
         if let Some(image) = container.text_of("image") {
             put(rows, Aspect::Image, format!("{pod}/{name}"), image);

@@ -2,15 +2,13 @@
 //! pod's sandbox.
 
 use super::conditions::manifests;
-use quake_formats::yaml::{self, Yaml};
+use crate::pod::containers;
+use quake_formats::yaml;
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
 
 /// containerd's configuration, which names the sandbox's image where the cluster's spec does.
 const CONTAINERD: &str = "/etc/containerd/config.toml";
-
-/// The lists of containers in a pod's spec.
-const CONTAINERS: [&str; 2] = ["initContainers", "containers"];
 
 /// The names of these images, each once, the sandbox's first: no pod runs without it.
 pub fn early_images(spec: &NodeSpec) -> Vec<String> {
@@ -48,10 +46,8 @@ fn sandbox_of(text: &str) -> Option<String> {
 fn images_of(file: &File) -> Vec<String> {
     let document = text_of(file).and_then(|text| yaml::parse(&file.path, text).ok());
     let spec = document.as_ref().and_then(|document| document.get("spec"));
-    let containers = CONTAINERS
-        .iter()
-        .flat_map(|list| spec.map_or(&[][..], |spec| spec.items_of(list)));
-    let images = containers.filter_map(|container: &Yaml| container.text_of("image"));
+    let images = spec.into_iter().flat_map(containers);
+    let images = images.filter_map(|container| container.text_of("image"));
     images.map(str::to_owned).collect()
 }
 
