@@ -3,7 +3,8 @@
 
 mod cleared;
 
-use self::cleared::{is_of_conditions, is_of_node_object};
+pub use self::cleared::{is_of_conditions, is_of_node_object};
+
 use crate::addon::AddonsRecord;
 use crate::boot::BootId;
 pub use crate::boot::BootState;

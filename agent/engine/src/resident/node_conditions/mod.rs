@@ -14,6 +14,7 @@ use conversation::Conversation;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Clock, ClusterApi, Files};
+use quake_model::record::is_of_conditions;
 use quake_node::node_conditions::{ConditionStatus, ConditionsPlan, NodeCondition, conditions};
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -159,14 +160,4 @@ fn words(changed: &[NodeCondition]) -> Vec<String> {
         }
     });
     words.collect()
-}
-
-fn is_of_conditions(code: Code) -> bool {
-    matches!(
-        code,
-        Code::ReadyNodeForeign
-            | Code::ReadyConditionsDenied
-            | Code::ReadyConditionsUnreported
-            | Code::ReadyStartupTaintKept
-    )
 }

@@ -18,6 +18,7 @@ use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
 use quake_model::phase::Phase;
 use quake_model::ports::{ClusterApi, Files};
+use quake_model::record::is_of_node_object;
 use quake_model::signal::ApiAccess;
 use quake_model::step::WriteFile;
 use quake_node::node_identity::NodeIdentity;
@@ -98,7 +99,7 @@ impl<'a, H: NodePorts> NodeObject<'a, H> {
             wanted,
             began: Instant::now(),
             is_settled: false,
-            reported: codes.rfind(|code| is_of_object(*code)),
+            reported: codes.rfind(|code| is_of_node_object(*code)),
             access: None,
         }
     }
@@ -141,17 +142,6 @@ impl<'a, H: NodePorts> NodeObject<'a, H> {
     fn unregistered(&self, summary: String) -> Fault {
         Fault::new(Code::ReadyNodeUnregistered, summary).seen("node", &self.wanted.node)
     }
-}
-
-/// Whether a warning of this code is of the node's object, and over once that says what it should.
-fn is_of_object(code: Code) -> bool {
-    matches!(
-        code,
-        Code::ReadyNodeUnregistered
-            | Code::ReadyNodeIdentityDenied
-            | Code::ReadyNodeIdentityMissing
-            | Code::ReadyNodeForeign
-    )
 }
 
 /// Whether asking again soon is of no use.
