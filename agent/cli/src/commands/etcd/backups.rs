@@ -27,10 +27,6 @@ pub(super) async fn run(arguments: &BackupsArguments) -> Result<u8, u8> {
         Some(name) => vec![place.cluster(name)?.clone()],
         None => place.etcd.clone(),
     };
-    let verified = match &arguments.verify {
-        Some(name) => Some(verify(&place, &wanted, name).await?),
-        None => None,
-    };
     let mut stores = Vec::new();
     for etcd in wanted {
         let listed = match &etcd.backup_store {
@@ -43,6 +39,10 @@ pub(super) async fn run(arguments: &BackupsArguments) -> Result<u8, u8> {
         };
         stores.push(ListedStore { etcd, listed });
     }
+    let verified = match &arguments.verify {
+        Some(name) => Some(verify(&place, &stores, name).await?),
+        None => None,
+    };
     let (cluster, now) = (&place.seen.facts.cluster, SystemClock.now());
     match arguments.cluster.output {
         OutputFormat::Json => output::line(backups_json(cluster, &stores, verified.as_ref(), now)),
@@ -52,18 +52,13 @@ pub(super) async fn run(arguments: &BackupsArguments) -> Result<u8, u8> {
 }
 
 /// Verifies a backup of the only etcd cluster that has one of this name.
-async fn verify(place: &Place, wanted: &[EtcdCluster], name: &str) -> Result<Verified, u8> {
-    let mut holders = Vec::new();
-    for etcd in wanted {
-        let Some(store) = &etcd.backup_store else {
-            continue;
-        };
-        let listed = list_backups(&place.host, store, 1, Some(name)).await;
-        let listed = listed.map_err(|fault| fail(&fault))?;
-        if listed.backups.iter().any(|backup| backup.name == name) {
-            holders.push(etcd);
-        }
-    }
+async fn verify(place: &Place, stores: &[ListedStore], name: &str) -> Result<Verified, u8> {
+    let has_it = |store: &&ListedStore| {
+        let mut backups = store.listed.backups.iter();
+        backups.any(|backup| backup.name == name)
+    };
+    let holders = stores.iter().filter(has_it).map(|store| &store.etcd);
+    let holders: Vec<&EtcdCluster> = holders.collect();
     let etcd = match holders.as_slice() {
         [only] => *only,
         [] => {
