@@ -243,11 +243,7 @@ impl Judge {
         if intent.is_none() {
             return Some(("intent-before-format", format!("{id} has no record of it")));
         }
-        let volume = machine
-            .region()
-            .volumes
-            .iter()
-            .find(|it| it.volume_id == id)?;
+        let volume = volume_of(machine, id)?;
         let slot = Slot::of_tags(&volume.tags)?;
         let consents = volume.tags.contains_key(BLANK_OK);
         let is_empty = self.has_backup && slot.etcd == "main" && !consents && called.ended.is_ok();
@@ -268,11 +264,7 @@ impl Judge {
         if let Some((other, _)) = others.find(|(_, mounted)| mounted.contains_key(id)) {
             return Some(("mounted-once", format!("n{other} has {id} mounted, too")));
         }
-        let volume = machine
-            .region()
-            .volumes
-            .iter()
-            .find(|it| it.volume_id == id)?;
+        let volume = volume_of(machine, id)?;
         let slot = Slot::of_tags(&volume.tags)?;
         self.mounted[by.node].insert(id.to_owned(), slot.clone());
         let running = self.mounted.iter().enumerate();
@@ -375,4 +367,10 @@ fn one_member(volumes: &[VolumeFacts]) -> Option<(&'static str, String)> {
         }
     }
     None
+}
+
+/// A volume of the machine's region.
+fn volume_of<'a>(machine: &'a mut Machine<'_>, id: &str) -> Option<&'a VolumeFacts> {
+    let mut volumes = machine.region().volumes.iter();
+    volumes.find(|volume| volume.volume_id == id)
 }
