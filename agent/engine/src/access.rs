@@ -12,7 +12,7 @@ const FILE_BYTES: u64 = 1 << 20;
 /// What the kubeconfig at `path` gives; `None` without one of which that can be read.
 pub(crate) async fn access_by<H: Files>(host: &H, path: &str) -> Option<ApiAccess> {
     let text = String::from_utf8(file(host, path).await?).ok()?;
-    // SignalConfig once for the names of the files, and then with them.
+    // Read once for the names of the files, and then with them.
     let named = named_files(&text);
     let mut files = BTreeMap::new();
     for path in named {

@@ -36,7 +36,7 @@ const TAKEN_DEADLINE: Duration = Duration::from_secs(60);
 enum Tried {
     Ours,
     Coming,
-    SignalConfig,
+    Requested,
     WouldAsk,
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn attached<H: StoragePorts>(
     let outcome = match tried {
         Tried::WouldAsk => return Ok(Outcome::WouldChange),
         Tried::Ours => Outcome::Unchanged,
-        Tried::Coming | Tried::SignalConfig => Outcome::Changed,
+        Tried::Coming | Tried::Requested => Outcome::Changed,
     };
     let verify = || verify(context, volume);
     let early = || until_device_appears(context, &volume.volume_id);
@@ -95,7 +95,7 @@ async fn take<H: StoragePorts>(
                 (Action::Attach, _) => {
                     context.announce(step);
                     ask(context, &pass, slot, volume).await?;
-                    return Ok(Tried::SignalConfig);
+                    return Ok(Tried::Requested);
                 }
                 _ => {}
             }
