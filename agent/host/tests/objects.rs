@@ -29,16 +29,19 @@ async fn the_bucket_keeps_the_contract() {
 #[tokio::test(flavor = "multi_thread")]
 async fn buckets_that_are_looked_at_keep_the_contract() {
     const AES: &str = "<ServerSideEncryptionConfiguration><Rule><ApplyServerSideEncryptionByDefault><SSEAlgorithm>AES256</SSEAlgorithm></ApplyServerSideEncryptionByDefault></Rule></ServerSideEncryptionConfiguration>";
+    const EVERYBODY_READS: &str = r#"<AccessControlPolicy xmlns="http://s3.amazonaws.com/doc/2006-03-01/"><Owner><ID>owner</ID></Owner><AccessControlList><Grant><Grantee xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" xsi:type="Group"><URI>http://acs.amazonaws.com/groups/global/AllUsers</URI></Grantee><Permission>READ</Permission></Grant></AccessControlList></AccessControlPolicy>"#;
     let Some(moto) = unless_missing(Moto::start()) else {
         return;
     };
-    for (path, body) in [("/closed", ""), ("/closed?encryption", AES)] {
+    for (path, body) in [
+        ("/closed", ""),
+        ("/closed?encryption", AES),
+        ("/open", ""),
+        ("/open?acl", EVERYBODY_READS),
+    ] {
         let put = moto.call_rest("s3", "PUT", path, body);
         put.expect("moto takes it");
     }
-    // Its bucket lets everybody read.
-    let put = moto.put_object("open", "x", b"x");
-    put.expect("moto takes it");
     let (aws, _imds) = aws_at(&format!("http://{}", moto.address()), "i-0123456789abcdef0");
     let store = StateStore::with_s3(S3::new(aws));
     let at = |text: &str| text.parse::<Location>().expect("a literal");
