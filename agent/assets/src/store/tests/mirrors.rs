@@ -164,8 +164,9 @@ fn an_interrupted_fetch_leaves_nothing() {
     let fixture = Fixture::new();
     let runtime = tokio::runtime::Runtime::new().expect("threads");
     runtime.block_on(async {
-        let half = vec![b'x'; 1 << 20];
-        let server = Server::start(move |_| Reply::bytes(200, &half).declaring(2 << 20).hanging());
+        // From 1 MiB on a file is kept, to be resumed.
+        let start = vec![b'x'; (1 << 20) - 1];
+        let server = Server::start(move |_| Reply::bytes(200, &start).declaring(2 << 20).hanging());
         let server = server.await;
         let asset = plain(b"program", vec![server.url("/kubelet")]);
         let store = fixture.store(AssetSource::Fetch);
