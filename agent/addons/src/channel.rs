@@ -9,7 +9,6 @@ use quake_model::location::Location;
 /// A channel, read.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Channel {
-    /// Where it is.
     pub location: Location,
     /// Its add-ons, in the order written; one name may occur several times, for several versions of Kubernetes.
     pub addons: Vec<Addon>,
@@ -27,7 +26,6 @@ pub struct Addon {
     pub namespace: String,
     /// Its channel's location, as it is noted.
     pub channel: String,
-    /// Where its manifest is.
     pub manifest: Location,
     /// What tells this version from others.
     pub version: AddonVersion,
@@ -56,7 +54,6 @@ pub struct PruneKind {
 /// Which nodes must be replaced when an add-on changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RollingUpdate {
-    /// Those of the control plane.
     ControlPlane,
     Workers,
     All,

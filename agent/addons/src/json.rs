@@ -7,7 +7,6 @@
 use quake_formats::yaml::{Value as Node, Yaml};
 use serde_json::{Map, Number, Value};
 
-/// The node as JSON.
 pub(super) fn to_value(node: &Yaml) -> Value {
     match &node.value {
         Node::Null => Value::Null,

@@ -47,7 +47,6 @@ pub struct LastSeen {
 /// What to do about the lease.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Decision {
-    /// It is to be created, and this is it.
     Create(Value),
     /// It is to be replaced by this, if nobody changed it meanwhile; taken over, or renewed.
     Replace(Value),

@@ -42,7 +42,6 @@ enum Comparison {
 }
 
 impl VersionRange {
-    /// Reads a range.
     pub(super) fn read(text: &str) -> Result<Self, RangeError> {
         let alternatives = text.split("||").map(|part| {
             let bounds: Vec<Bound> = parts(part)
@@ -58,7 +57,6 @@ impl VersionRange {
         Ok(Self { alternatives })
     }
 
-    /// Whether a version is in it.
     pub(super) fn has(&self, version: &SemanticVersion) -> bool {
         let mut alternatives = self.alternatives.iter();
         alternatives.any(|bounds| bounds.iter().all(|bound| bound.holds(version)))

@@ -76,11 +76,7 @@ impl SelectedAddons {
 pub enum NameError {
     /// There is none of the name.
     #[error("no add-on of this cluster is named {name}; there are: {there}")]
-    None {
-        name: String,
-        /// The names that there are.
-        there: String,
-    },
+    None { name: String, there: String },
     /// There are several whose names begin so.
     #[error("{name} may mean {matching}")]
     Several { name: String, matching: String },

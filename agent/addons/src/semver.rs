@@ -11,7 +11,6 @@ pub(super) struct SemanticVersion {
 }
 
 impl SemanticVersion {
-    /// A release.
     pub(super) fn release(numbers: [u64; 3]) -> Self {
         Self {
             numbers,

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Where definitions are kept.
 pub(crate) const SHELF: &str = "customresourcedefinitions.apiextensions.k8s.io";
 
 /// When a definition is established.
@@ -40,19 +39,16 @@ impl Default for Establishing {
 }
 
 impl Establishing {
-    /// A definition was made.
     pub(crate) fn begin(&mut self, name: &str, now: Timestamp) {
         self.waiting.insert(name.to_owned(), (now, 0));
     }
 
-    /// Definitions were read.
     pub(crate) fn read(&mut self) {
         for (_, reads) in self.waiting.values_mut() {
             *reads += 1;
         }
     }
 
-    /// A definition is gone.
     pub(crate) fn end(&mut self, name: &str) {
         self.waiting.remove(name);
     }

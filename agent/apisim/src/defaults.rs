@@ -4,7 +4,6 @@
 use crate::kinds::Kind;
 use serde_json::{Map, Value, json};
 
-/// Fills an object in.
 pub(crate) fn fill(kind: &Kind, object: &mut Value, is_new: bool) {
     if kind.custom {
         return;

@@ -32,14 +32,12 @@ pub(crate) struct Target {
 }
 
 impl Target {
-    /// Where one object is.
     pub(crate) fn key(&self) -> (String, String) {
         let namespace = self.namespace.clone().unwrap_or_default();
         (namespace, self.name.clone().unwrap_or_default())
     }
 }
 
-/// Reads a path.
 pub(crate) fn place(kinds: &[Kind], path: &str) -> Result<Place, Failure> {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let (group, version, rest) = match parts.as_slice() {

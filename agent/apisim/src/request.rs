@@ -63,7 +63,6 @@ impl Request {
         matches!(self.query(name), "1" | "true" | "True")
     }
 
-    /// The body as JSON.
     pub(crate) fn json(&self) -> Result<Value, Failure> {
         serde_json::from_slice(&self.body).map_err(|error| {
             Failure::bad_request(format!("the body cannot be read as JSON: {error}"))

@@ -23,7 +23,6 @@ pub struct Weighed {
 /// Something on its way that nobody is bringing any more.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leftover {
-    /// Where it is.
     pub path: PathBuf,
     /// How many bytes it has.
     pub bytes: u64,

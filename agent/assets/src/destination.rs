@@ -128,7 +128,6 @@ fn same_file(path: &Path, file: &File) -> bool {
 }
 
 impl PartialFile {
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         match &self.place {
             Place::Partial(path) => path,

@@ -265,7 +265,6 @@ impl Entries {
         Named::read(&self.layout).map(|named| named.keys)
     }
 
-    /// Removes an asset.
     pub(crate) fn remove(&self, key: &Key) {
         let (digest, kind) = key;
         // The stamp first: without it nothing else of the asset is believed unread.

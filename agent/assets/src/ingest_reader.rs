@@ -50,7 +50,6 @@ impl Spilled {
         })
     }
 
-    /// How many there are.
     pub(super) fn len(&self) -> u64 {
         self.until - self.from
     }

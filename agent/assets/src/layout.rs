@@ -16,7 +16,6 @@ impl Layout {
         Self { folder }
     }
 
-    /// The store's directory.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -36,17 +35,14 @@ impl Layout {
         self.folder.join(digest.algorithm().name())
     }
 
-    /// A plain asset.
     pub(super) fn file(&self, digest: &Digest) -> PathBuf {
         self.family(digest).join(digest.hex())
     }
 
-    /// A plain asset's manifest.
     pub(super) fn file_manifest(&self, digest: &Digest) -> PathBuf {
         self.family(digest).join(format!("{}.json", digest.hex()))
     }
 
-    /// The stamp of an asset.
     pub(super) fn stamp(&self, (digest, kind): &(Digest, AssetKind)) -> PathBuf {
         let ending = match kind {
             AssetKind::Plain => "stamp",
@@ -72,7 +68,6 @@ impl Layout {
         self.folder.join("sets")
     }
 
-    /// A set.
     pub(super) fn set(&self, name: &str) -> PathBuf {
         self.sets().join(format!("{name}.json"))
     }

@@ -46,7 +46,6 @@ impl SetName {
     }
 }
 
-/// A set as it is written.
 #[derive(Debug, Serialize, Deserialize)]
 struct Written {
     assets: Vec<Wanted>,

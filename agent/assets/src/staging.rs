@@ -93,7 +93,6 @@ impl Staging {
 }
 
 impl Staged {
-    /// Where it is.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

@@ -86,7 +86,6 @@ impl Stamp {
         true
     }
 
-    /// The stamp's text.
     pub(crate) fn text(&self) -> Vec<u8> {
         serde_json::to_vec(self).unwrap_or_default()
     }

@@ -13,7 +13,6 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::io::Write;
 
-/// Prints a line.
 pub(crate) fn line(text: impl Display) {
     let _ = writeln!(anstream::stdout(), "{text}");
 }

@@ -33,7 +33,6 @@ struct Shared {
     events: Mutex<VecDeque<Envelope>>,
 }
 
-/// Makes a published record.
 pub(crate) fn published() -> (Publish, Published) {
     let (sender, receiver) = watch::channel(0);
     let shared = Arc::new(Shared::default());
@@ -49,7 +48,6 @@ pub(crate) fn published() -> (Publish, Published) {
 }
 
 impl Published {
-    /// The record now.
     pub(crate) fn record(&self) -> Arc<Record> {
         Arc::clone(&lock(&self.shared.record))
     }

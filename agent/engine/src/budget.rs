@@ -8,9 +8,7 @@ use std::collections::BTreeMap;
 pub struct Budget {
     /// To the instance metadata service.
     pub imds: u64,
-    /// To S3.
     pub s3: u64,
-    /// To EC2.
     pub ec2: u64,
     /// To Route 53.
     pub route53: u64,

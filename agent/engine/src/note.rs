@@ -8,7 +8,6 @@ use quake_model::step::WriteFile;
 /// The longest note that is read: it is one place.
 const NOTE_BYTES: u64 = 4096;
 
-/// Where it is noted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Note(pub(crate) &'static str);
 

@@ -94,7 +94,6 @@ impl Bootstrap for KopsController {
     }
 }
 
-/// Where the request goes.
 fn target_of(base: &str) -> Result<Url, PortError> {
     let impossible = || {
         let summary = format!("{} is no https URL of a kops-controller", shown(base));

@@ -54,7 +54,6 @@ enum Route {
 }
 
 impl Connector {
-    /// Over the network.
     pub(crate) fn network(names: Names, tls: Tls, proxies: Arc<Proxies>, limit: Duration) -> Self {
         let mut http = HttpConnector::new_with_resolver(names);
         http.enforce_http(false);

@@ -69,7 +69,6 @@ impl HttpFailure {
         Self::new(kind, Some(cause.into()))
     }
 
-    /// The body broke off.
     pub(crate) fn body(cause: hyper::Error) -> Self {
         let kind = match is_late(&cause) {
             true => Kind::Silent,

@@ -95,7 +95,6 @@ fn usable(text: &str) -> Result<String, PortError> {
 pub(crate) struct Proxies(Matcher);
 
 impl Proxies {
-    /// No proxy at all.
     pub(crate) fn none() -> Self {
         Self(Matcher::builder().build())
     }

@@ -46,7 +46,6 @@ impl RequestBuilder {
         }
     }
 
-    /// Sets the body.
     pub(crate) fn body(mut self, body: Vec<u8>) -> Self {
         self.body = Some(body.into());
         self

@@ -218,7 +218,6 @@ impl AddonsRecord {
         self.fault.is_none() && addons.all(|addon| addon.state == AddonState::Applied)
     }
 
-    /// Folds one event.
     pub(crate) fn fold(&mut self, event: &Event) {
         match event {
             Event::AddonsReconciled {

@@ -94,7 +94,6 @@ pub struct ReportedAgent {
 /// The configuration of a report.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReportedConfiguration {
-    /// Where it came from.
     pub source: String,
     /// Digest over its exact bytes.
     pub digest: String,

@@ -56,7 +56,6 @@ pub struct ServedKind {
 /// Where an object is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectPlace {
-    /// Its kind, as it is served.
     pub served: ServedKind,
     /// Its namespace; `None` for kinds that have none.
     pub namespace: Option<String>,

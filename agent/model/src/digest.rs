@@ -9,9 +9,7 @@ use std::str::FromStr;
 pub enum Algorithm {
     /// 160 bits; accepted for clusters that pin with it, reported as weak.
     Sha1,
-    /// 256 bits.
     Sha256,
-    /// 512 bits.
     Sha512,
 }
 

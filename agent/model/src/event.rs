@@ -31,7 +31,6 @@ pub struct Envelope {
     /// Milliseconds since the boot's first event, by a clock that never steps.
     #[serde(alias = "elapsed_ms")]
     pub elapsed_ms: u64,
-    /// What.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -198,7 +197,6 @@ events! {
     },
     /// Terminal: the boot was asked to stop. Only notifications follow.
     BootStopped = ["boot-stopped", "bc237f7898be43cf87505d0b593a20b4", Warning, End] {
-        /// Why, with a code.
         fault: Fault,
     },
     /// A condition of the ready node is lost, or its reason changed.

@@ -56,7 +56,6 @@ pub struct PendingCondition {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PhaseRecord {
-    /// Where it is.
     pub status: PhaseStatus,
     /// Milliseconds into the boot at which it started.
     #[serde(alias = "started_ms")]
@@ -134,9 +133,7 @@ pub struct Record {
     #[serde(default)]
     pub kernel: Option<KernelRecord>,
     pub instance: Option<InstanceFacts>,
-    /// What it is to be.
     pub spec: Option<SpecRecord>,
-    /// What it is expected to have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
     pub phases: BTreeMap<Phase, PhaseRecord>,

@@ -51,7 +51,6 @@ pub enum Action {
     /// A file of the store is at a path.
     Place(Place),
     MakeDirectory {
-        /// Where.
         path: String,
         mode: u32,
         owner: Owner,
@@ -235,7 +234,6 @@ pub struct Place {
     pub asset: Digest,
     /// The file's base name inside the archive; `None` when the asset is the file.
     pub member: Option<String>,
-    /// Where it goes.
     pub path: String,
     pub mode: u32,
 }
@@ -290,12 +288,10 @@ pub enum Visibility {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WriteFile {
-    /// Where.
     pub path: String,
     pub contents: Contents,
     pub mode: u32,
     pub owner: Owner,
-    /// What to do if it is there.
     pub keep: Keep,
     /// Whether its contents may be shown.
     pub visibility: Visibility,
@@ -339,7 +335,6 @@ pub struct VolumeStep {
     pub slot: String,
     /// `vol-…`.
     pub volume_id: String,
-    /// Where it is mounted.
     pub mount_point: String,
     /// The label of a filesystem that is made.
     pub label: String,

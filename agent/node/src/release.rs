@@ -12,7 +12,6 @@ use quake_model::fault::{Code, Fault};
 pub struct ReleaseFile {
     /// Where its publishers have it, in order of preference.
     pub urls: Vec<String>,
-    /// How the release pins it.
     pub pin: Pin,
 }
 

@@ -35,7 +35,6 @@ pub enum Subject {
     Mount {
         /// `vol-…`.
         volume_id: String,
-        /// Where.
         mount_point: String,
     },
 }

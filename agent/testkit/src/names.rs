@@ -40,7 +40,6 @@ impl NameService {
             .collect()
     }
 
-    /// The zone of this id.
     pub(crate) fn zone(&self, zone_id: &str) -> Result<&ZoneFacts, PortError> {
         let zone = self.zones.iter().find(|zone| zone.id == zone_id);
         zone.ok_or_else(|| {

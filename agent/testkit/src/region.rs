@@ -21,7 +21,6 @@ pub struct Region {
     pub user_data: Option<Vec<u8>>,
     /// Instances EC2 knows, this one among them.
     pub instances: Vec<InstanceView>,
-    /// Volumes EC2 knows.
     pub volumes: Vec<VolumeFacts>,
     /// What is on each volume.
     pub contents: BTreeMap<String, DeviceContents>,

@@ -12,7 +12,6 @@ use std::path::Path;
 pub struct BlockingLink {
     /// Where it is, as seen from the root.
     pub link: String,
-    /// Where it leads.
     pub target: String,
 }
 

@@ -16,7 +16,6 @@ const VERSION: u32 = 1;
 /// An attach that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Attempt {
-    /// The slot it is for.
     pub slot: String,
     /// `vol-…`.
     pub volume_id: String,
@@ -33,7 +32,6 @@ pub struct Attempt {
 /// A format that was begun.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Formatting {
-    /// The slot it is for.
     pub slot: String,
     /// The UUID of the filesystem.
     pub uuid: String,

@@ -15,10 +15,8 @@ pub(crate) enum Part {
     Value(String),
 }
 
-/// Where a field is.
 pub(crate) type Path = Vec<Part>;
 
-/// Fields.
 pub(crate) type FieldSet = BTreeSet<Path>;
 
 impl Part {

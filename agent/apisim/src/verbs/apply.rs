@@ -10,7 +10,6 @@ use crate::verbs::write::{commit, holder};
 use crate::verbs::{patch, shown};
 use serde_json::{Value, json};
 
-/// Applies an object.
 pub(crate) fn apply(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &parsed.target.kind;
     let Some(name) = parsed.target.name.clone() else {

@@ -12,7 +12,6 @@ use crate::verbs::preconditions::check_preconditions;
 use crate::verbs::shown;
 use serde_json::{Value, json};
 
-/// Deletes one object.
 pub(crate) fn delete(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let (kind, key) = (&parsed.target.kind, parsed.target.key());
     let options = options(parsed)?;

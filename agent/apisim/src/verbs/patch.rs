@@ -25,7 +25,6 @@ pub(crate) fn unsupported(server: &ApiServer, kind: &Kind) -> Failure {
     Failure::unsupported(&accepted)
 }
 
-/// Patches an object.
 pub(crate) fn patch(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &parsed.target.kind;
     let Some(name) = parsed.target.name.clone() else {

@@ -9,7 +9,6 @@ use crate::server::{ApiServer, ParsedRequest};
 use crate::store::Key;
 use serde_json::{Value, json};
 
-/// One object.
 pub(crate) fn get(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     look(server, &parsed.target.kind, parsed);
     let (kind, key) = (&parsed.target.kind, parsed.target.key());

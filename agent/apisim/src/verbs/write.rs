@@ -34,7 +34,6 @@ const REPLACED_BY_VERSION: &[&str] = &[
     "CSINode",
 ];
 
-/// Makes an object.
 pub(crate) fn create(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &parsed.target.kind;
     if parsed.target.name.is_some() {
@@ -67,7 +66,6 @@ pub(crate) fn create(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Resu
     Ok(Reply::with_body(201, made))
 }
 
-/// Replaces an object.
 pub(crate) fn update(server: &mut ApiServer, parsed: &ParsedRequest<'_>) -> Result<Reply, Failure> {
     let kind = &parsed.target.kind;
     let Some(name) = parsed.target.name.clone() else {

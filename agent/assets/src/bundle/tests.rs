@@ -173,12 +173,10 @@ impl Parts {
         }
     }
 
-    /// The manifest and this.
     fn with(&self, name: &str, said: u64, bytes: &[u8]) -> Vec<u8> {
         assembled(&[self.manifest.clone(), member(name, said, bytes)])
     }
 
-    /// All of it and this.
     fn and(&self, more: Vec<u8>) -> Vec<u8> {
         assembled(&[self.manifest.clone(), self.good.clone(), more])
     }

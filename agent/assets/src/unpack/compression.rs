@@ -33,7 +33,6 @@ impl Compression {
         }
     }
 
-    /// Its name in messages.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::None => "none",

@@ -6,7 +6,6 @@ use crate::exit;
 use crate::output;
 use quake_model::iam::policy::{Request, policy};
 
-/// Runs a subcommand.
 pub(crate) fn run(arguments: IamArguments) -> u8 {
     match arguments.command {
         IamCommand::Policy(arguments) => print_policy(arguments),

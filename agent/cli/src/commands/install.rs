@@ -26,7 +26,6 @@ const SHARE: &str = "usr/local/share";
 /// The unit whose start brings everything up.
 const READY: &str = "quake-ready.target";
 
-/// The files, and what is in them.
 const FILES: &[(&str, &str)] = &[
     (
         "usr/local/lib/systemd/system/quake-agent.service",

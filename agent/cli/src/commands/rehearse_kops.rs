@@ -273,7 +273,6 @@ async fn stored_cilium(cluster: &StoredCluster) -> Result<Option<(String, Secret
     Ok(pair.key.map(|key| (pair.certificate, key)))
 }
 
-/// Makes a CA.
 fn make_ca() -> Result<Signer, u8> {
     let failed = |what: &dyn std::fmt::Display| usage(&format!("no stand-in CA: {what}"));
     let made = quake_host::keys::make_key().map_err(|error| failed(&error))?;

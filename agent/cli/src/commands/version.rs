@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 /// The kops versions whose nodes the agent makes.
 const KOPS_VERSIONS: [&str; 2] = ["1.32 and newer", "1.8 to 1.15 (kops legacy)"];
 
-/// Prints the version.
 pub(crate) fn run(arguments: &VersionArguments) -> u8 {
     match arguments.output {
         OutputFormat::Text => {
@@ -23,7 +22,6 @@ pub(crate) fn run(arguments: &VersionArguments) -> u8 {
     exit::DONE
 }
 
-/// The version for programs.
 pub(crate) fn version_json() -> Value {
     json!({
         "schemaVersion": "quake-agent/version/v1",

@@ -14,7 +14,6 @@ pub(super) enum Written {
 }
 
 impl Written {
-    /// As it is told.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::New => "written",

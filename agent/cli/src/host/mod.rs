@@ -51,13 +51,11 @@ pub(crate) struct NodeHost {
     simulated: BTreeSet<Part>,
 }
 
-/// What a host is wired from.
 pub(crate) struct Wiring {
     /// Where the node's files are.
     pub(crate) root: PathBuf,
     /// Where the asset store is on this machine: [`STORE`] below the root.
     pub(crate) store: PathBuf,
-    /// Where assets come from.
     pub(crate) assets: AssetMode,
     /// Local files instead of downloads.
     pub(crate) assets_dir: Option<PathBuf>,
@@ -67,7 +65,6 @@ pub(crate) struct Wiring {
     pub(crate) objects: StorePlace,
     /// The simulated region, where any part is simulated.
     pub(crate) sim: Option<Arc<SimHost>>,
-    /// The parts that are simulated.
     pub(crate) simulated: BTreeSet<Part>,
 }
 

@@ -30,7 +30,6 @@ impl StorePlace {
 pub(crate) struct Observer {
     /// This instance's metadata, on a node.
     pub(crate) imds: Imds,
-    /// The EC2 API.
     pub(crate) ec2: Ec2,
     pub(crate) objects: StateStore,
     /// Counts the requests of all of them.

@@ -20,7 +20,6 @@ use quake_model::time::Timestamp;
 use quake_model::{forward_cloud, forward_dns};
 use std::collections::BTreeMap;
 
-/// Where CNI configurations are.
 const CNI_DIRECTORY: &str = "/etc/cni/net.d";
 
 impl Metadata for NodeHost {

@@ -11,7 +11,6 @@ use quake_model::step::{Action, Contents};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The plan for people.
 pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
     let mut text = String::new();
     for step in planned {
@@ -41,7 +40,6 @@ pub(crate) fn plan_text(planned: &[PlannedStep]) -> String {
     text
 }
 
-/// The plan for programs.
 pub(crate) fn plan_json(planned: &[PlannedStep], warnings: &[Fault]) -> Value {
     let steps: Vec<Value> = planned
         .iter()

@@ -14,7 +14,6 @@ use std::path::Path;
 /// How many digits of a digest people are shown.
 const SHORT_DIGITS: usize = 12;
 
-/// A digest's beginning.
 pub(crate) fn short(digest: &Digest) -> String {
     let (algorithm, hex) = (digest.algorithm().name(), digest.hex());
     format!("{algorithm}:{}", &hex[..SHORT_DIGITS.min(hex.len())])
@@ -162,7 +161,6 @@ pub(crate) fn checked_text(checked: &Checked) -> String {
     text
 }
 
-/// What a check found.
 pub(crate) fn checked_json(checked: &Checked) -> Value {
     json!({
         "schemaVersion": "quake-agent/seed-verify/v1",
@@ -270,7 +268,6 @@ pub(crate) fn loaded_text(loaded: &[Loaded]) -> String {
     text
 }
 
-/// What was loaded.
 pub(crate) fn loaded_json(loaded: &[Loaded]) -> Value {
     let asset = |it: &Loaded| {
         json!({

@@ -20,7 +20,6 @@ use quake_model::transfer::{Fetched, Transfer, asset_of};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// The status for programs.
 pub(crate) fn status_json(record: &Record) -> Value {
     let (done, total) = record.transfers.sum();
     json!({
@@ -72,7 +71,6 @@ fn in_progress(record: &Record) -> Vec<Value> {
     transfers.map(one).collect()
 }
 
-/// Assets that came in.
 fn fetched(record: &Record) -> Vec<Value> {
     let fetched = record.transfers.fetched.iter();
     let one = |fetched: &Fetched| {

@@ -30,7 +30,6 @@ pub(crate) fn listed_text(listed: &[Listed]) -> String {
     table(header, listed.iter().map(row).collect())
 }
 
-/// The store.
 pub(crate) fn listed_json(listed: &[Listed]) -> Value {
     let asset = |it: &Listed| {
         json!({

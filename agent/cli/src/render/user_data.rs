@@ -63,7 +63,6 @@ pub(crate) fn explanation_text(said: &Explanation) -> String {
     text
 }
 
-/// For programs.
 pub(crate) fn explanation_json(said: &Explanation) -> Value {
     let layers = said.layers.iter().map(
         |layer| json!({ "depth": layer.depth, "form": layer.form, "sizeBytes": layer.size_bytes }),

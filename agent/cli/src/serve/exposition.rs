@@ -90,7 +90,6 @@ impl Family {
         self.labelled(vec![(label, of.to_string())], value)
     }
 
-    /// Adds a sample.
     #[must_use]
     pub(crate) fn labelled(mut self, labels: Labels, value: f64) -> Self {
         self.samples.push((labels, value));

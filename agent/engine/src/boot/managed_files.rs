@@ -59,7 +59,6 @@ impl Ownership {
         }
     }
 
-    /// What this boot leaves.
     pub(crate) fn left(&self) -> ManagedSnapshot {
         let ownership = lock(&self.0);
         ManagedSnapshot {

@@ -13,7 +13,6 @@ use quake_model::step::{Action, Step, WriteFile};
 use quake_node::steps;
 use quake_node::up_to_date::{FileDecision, decide_file};
 
-/// Where the note is.
 const PATH: &str = "/var/lib/quake-agent/owed.json";
 
 /// Notes what the changes that `planned` will make call for, beside what is owed from before; and plans what is owed for

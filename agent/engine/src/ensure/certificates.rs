@@ -228,7 +228,6 @@ pub(crate) async fn hold<H: Files>(
     Ok(())
 }
 
-/// Makes a key.
 pub(crate) async fn new_key<H: Keys>(context: &Context<'_, H>) -> Result<MadeKey, Fault> {
     let made = context.host.make_key().await;
     made.map_err(|error| key_fault(error, "a new key"))

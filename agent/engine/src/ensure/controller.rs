@@ -23,7 +23,6 @@ use quake_node::pki::{IssuedCertificate, Misfit, claims, unfit};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// Secrets by name.
 pub(crate) type Secrets = BTreeMap<String, Secret<Vec<u8>>>;
 
 /// Keys that certificates are asked for, by name.
@@ -121,7 +120,6 @@ fn config_only() -> BootstrapRequest {
     }
 }
 
-/// A request for certificates.
 pub(crate) fn request(keys: &NewKeys, keypair_ids: BTreeMap<String, String>) -> BootstrapRequest {
     let keys = keys.iter();
     BootstrapRequest {

@@ -168,7 +168,6 @@ impl<'a, 'b, H: Cloud + Dns> Publisher<'a, 'b, H> {
         read.map_err(|error| self.fault(error))
     }
 
-    /// What the records lack.
     async fn look(&self) -> Result<Decision, Fault> {
         let found = self.read().await?;
         let peers = self.peers(self.publication, &found).await?;

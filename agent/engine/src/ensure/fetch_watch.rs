@@ -56,7 +56,6 @@ impl<'a, 'b, H: Meter> Watch<'a, 'b, H> {
         }
     }
 
-    /// A try failed.
     pub(crate) fn fail(&self, fault: &Fault) {
         let mut seen = lock(&self.seen);
         seen.failed = Some((fault.clone(), seen.done));

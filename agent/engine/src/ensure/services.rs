@@ -40,7 +40,6 @@ pub(crate) struct Begun {
 pub(crate) type JobEnd = oneshot::Receiver<Result<(), PortError>>;
 
 impl Begun {
-    /// What to do next.
     pub(crate) fn decide(&self, wanted: &StartUnit) -> UnitDecision {
         decide_unit(wanted, &self.found, self.newest_us, self.done)
     }
@@ -169,13 +168,11 @@ async fn act<H: Units>(
     }
 }
 
-/// Enables one unit.
 pub(crate) async fn enabled<H: Units>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
     let enabled = context.host.enable_units(&[unit.to_owned()]).await;
     enabled.map_err(|error| to_fault(Operation::UseUnit, error).seen("unit", unit))
 }
 
-/// Restarts a unit.
 pub(crate) async fn restart<H: Units>(context: &Context<'_, H>, unit: &str) -> Result<(), Fault> {
     run_job(context, unit, JobKind::Restart).await
 }

@@ -57,7 +57,6 @@ impl Seen {
         }
     }
 
-    /// Judges the unit as it is now.
     fn judge(&mut self, found: &UnitFacts, now_ms: u64, answers: bool) -> (UnitHealth, Duration) {
         self.note(found);
         let up = self.up.map_or(Duration::ZERO, |(since_us, first)| {

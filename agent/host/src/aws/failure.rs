@@ -22,7 +22,6 @@ pub(super) struct Attempt {
     pub(super) key: String,
     /// What it was about, for a person, such as `volume vol-1`.
     pub(super) subject: String,
-    /// Where it was sent.
     pub(super) endpoint: String,
 }
 

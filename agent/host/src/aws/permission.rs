@@ -80,7 +80,6 @@ fn in_policy(
     format!("; statement {sid} of `quake-agent iam policy`: {statement}{tags}")
 }
 
-/// As compact JSON.
 fn written(statement: &Statement) -> String {
     serde_json::to_string(statement).unwrap_or_default()
 }

@@ -119,7 +119,6 @@ fn body_hash(signed: &Signed<'_>) -> String {
     STANDARD_NO_PAD.encode(Sha256::digest(signed.body))
 }
 
-/// The presigned request.
 fn presigned(credentials: &Credentials, signed: &Signed<'_>) -> Result<Value, Box<dyn Error>> {
     let hash = body_hash(signed);
     let sent = [("x-kops-request-sha", hash.as_str())];

@@ -31,7 +31,6 @@ pub struct StoreKeys {
 /// Everything the clients need to know; nothing was asked of anyone to know it.
 #[derive(Debug, Clone)]
 pub struct AwsSettings {
-    /// Where the agent runs.
     pub environment: Environment,
     /// The region, if it is set; else the instance's, or elsewhere the profile's.
     pub region: Option<String>,

@@ -72,7 +72,6 @@ const FILES: &[(&str, &str)] = &[
     ("agent/status.json", "/run/quake-agent/status.json"),
 ];
 
-/// Where ledgers are.
 const LEDGERS: &str = "/var/lib/quake-agent/boots";
 
 /// Every collector, with the path of what it brings.

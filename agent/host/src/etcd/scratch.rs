@@ -37,7 +37,6 @@ impl Scratch {
         Ok(Self { path })
     }
 
-    /// Its path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }

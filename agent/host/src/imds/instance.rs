@@ -7,7 +7,6 @@ use serde::Deserialize;
 /// The signed document that says most in one read.
 pub(super) const DOCUMENT: &str = "dynamic/instance-identity/document";
 
-/// The private DNS name.
 pub(super) const LOCAL_HOSTNAME: &str = "meta-data/local-hostname";
 
 /// The primary interface's hardware address.

@@ -63,7 +63,6 @@ pub(super) enum Activity {
     Mounted,
 }
 
-/// Reads the primary superblock.
 pub(super) fn read_superblock(image: &Image, activity: Activity) -> io::Result<Superblock> {
     let read = || {
         let bytes = image.read(PRIMARY, SUPERBLOCK)?;

@@ -20,9 +20,7 @@ const NAMES_LIMIT: usize = 256;
 /// How many other names are told.
 const OTHERS_LIMIT: usize = 32;
 
-/// Directories of the layouts.
 const FOLDERS: [&str; 5] = ["data", "data-trashcan", "k8s.io", "pki", "var"];
-/// Files of the layouts.
 const FILES: [&str; 2] = ["myid", "state"];
 
 /// Reads what a filesystem holds, from its root.

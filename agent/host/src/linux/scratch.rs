@@ -46,7 +46,6 @@ impl Scratch {
         self.is_left = true;
     }
 
-    /// The directory's path.
     pub(super) fn folder(&self) -> &Path {
         &self.folder
     }

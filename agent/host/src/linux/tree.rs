@@ -45,7 +45,6 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// The way to what this owner is to have.
     pub(super) fn for_owner(owner: Owner) -> Self {
         match owner.uid {
             0 => Self::Plain,

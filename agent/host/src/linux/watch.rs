@@ -134,7 +134,6 @@ fn register(queue: Inotify) -> std::io::Result<AsyncFd<Queue>> {
     AsyncFd::new(Queue(queue))
 }
 
-/// A directory that is open.
 struct Opened<'a> {
     directory: OwnedFd,
     path: &'a str,

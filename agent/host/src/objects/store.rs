@@ -25,11 +25,9 @@ pub struct StateStore {
 pub struct Moved {
     /// Where the documents say it is.
     pub from: Location,
-    /// Where it is.
     pub to: Location,
 }
 
-/// Where buckets are.
 #[derive(Debug, Clone)]
 enum Buckets {
     S3(S3),

@@ -96,7 +96,6 @@ fn is_of_the_cluster(container: &PodSeen) -> bool {
     starts.any(|start| container.namespace.starts_with(start))
 }
 
-/// Namespace, pod and container.
 type Key = (String, String, String);
 
 fn key_of(container: &PodSeen) -> Key {

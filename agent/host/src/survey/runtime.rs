@@ -56,7 +56,6 @@ pub(crate) async fn ask_version() -> Result<String, PortError> {
     }
 }
 
-/// Where containerd listens.
 const SOCKET: &str = "/run/containerd/containerd.sock";
 
 /// The containers with what kubelet and the runtime keep of them in files.

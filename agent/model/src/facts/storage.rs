@@ -11,7 +11,6 @@ use std::fmt;
 pub enum VolumeState {
     Creating,
     Available,
-    /// Attached somewhere.
     InUse,
     Deleting,
     Deleted,
@@ -61,7 +60,6 @@ pub struct VolumeFacts {
     pub volume_id: String,
     pub zone: String,
     pub state: VolumeState,
-    /// Size in GiB.
     #[serde(alias = "size_gib")]
     pub size_gib: u32,
     pub created: Timestamp,
@@ -104,9 +102,7 @@ pub enum DeviceContents {
     Filesystem {
         /// Its type, such as `ext4`.
         name: String,
-        /// Its UUID, where it has one.
         uuid: Option<String>,
-        /// Its label, where it has one.
         label: Option<String>,
         /// How much of the device it uses in bytes, where its superblock was read (ext only).
         #[serde(alias = "size_bytes", default)]
@@ -234,7 +230,6 @@ pub struct DeviceFacts {
 pub struct MountFacts {
     /// What is mounted, such as `/dev/nvme1n1`.
     pub source: String,
-    /// Where.
     pub target: String,
     pub filesystem: String,
     /// `major:minor` of what is mounted.

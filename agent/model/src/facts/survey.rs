@@ -40,7 +40,6 @@ pub const SURVEY_FILE: &str = "quake-agent-survey.json";
 pub struct WantedFile {
     /// An absolute path; `*` stands for any part of a name, in any of its components.
     pub path: &'static str,
-    /// What is wanted of it.
     pub part: WantedPart,
 }
 

@@ -155,7 +155,6 @@ impl Reaction {
 /// A directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Directory {
-    /// Where.
     pub path: String,
     /// Its permission bits; one that exists is given them, too.
     pub mode: u32,
@@ -185,8 +184,6 @@ pub struct RetiredPod {
 /// A symbolic link. Something else in its place is left there, with a fault.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Link {
-    /// Where.
     pub path: String,
-    /// Where it points.
     pub target: String,
 }

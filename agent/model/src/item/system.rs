@@ -86,7 +86,6 @@ pub struct HostRecord {
 pub struct VolumeMount {
     /// The device, such as `/dev/nvme1n1`.
     pub device: String,
-    /// Where it is mounted.
     pub path: String,
     /// Its filesystem, made where the device is blank.
     pub filesystem: String,

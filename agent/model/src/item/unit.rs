@@ -23,7 +23,6 @@ pub struct Unit {
 /// The file of a unit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnitFile {
-    /// Where.
     pub path: String,
     pub text: String,
 }

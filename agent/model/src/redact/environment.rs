@@ -56,7 +56,6 @@ const PLAIN: &[&str] = &[
     "OPTS",
 ];
 
-/// How such names begin.
 const PLAIN_STARTS: &[&str] = &[
     "LC_",
     "XDG_",

@@ -186,7 +186,6 @@ pub(super) struct Parting {
     pub(super) sign: Sign,
 }
 
-/// The sign that does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sign {
     Equals,

@@ -86,7 +86,6 @@ pub struct Kubelet {
     /// One more, `key=value:Effect`, which goes once the node is ready for pods.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub startup_taint: Option<String>,
-    /// Where its kubeconfig is.
     pub kubeconfig_path: String,
     /// Where it reads static pods.
     pub manifest_path: String,
@@ -124,7 +123,6 @@ pub enum Runtime {
 pub struct FileAsset {
     /// Its name in the spec.
     pub name: String,
-    /// Where it goes.
     pub path: String,
     pub content: String,
 }

@@ -9,7 +9,6 @@ pub struct InternalNames {
     /// The name of the API server, such as `api.internal.<cluster>`; `None` where it leads to a load balancer, which nodes
     /// have no say about.
     pub api: Option<String>,
-    /// Where they are published.
     pub place: NamesPlace,
 }
 

@@ -16,14 +16,10 @@ pub enum Condition {
     Healthy {
         /// The component, such as `kubelet`.
         component: String,
-        /// Where it answers.
         url: String,
     },
     /// A CNI configuration is in the directory.
-    CniConfigured {
-        /// Where.
-        directory: String,
-    },
+    CniConfigured { directory: String },
     /// A unit is active, and has been for a moment or shows that it lives.
     UnitActive {
         unit: String,
@@ -55,7 +51,6 @@ pub enum Condition {
     },
     /// The configuration of the pod network that counts is the network's own, whoever writes it.
     PodNetwork {
-        /// Where.
         directory: String,
         /// The network's word, such as `cilium`; empty for one that nobody named.
         network: String,

@@ -34,7 +34,6 @@ pub(crate) fn expect(expected: &mut Expected, spec: &NodeSpec) {
     }
 }
 
-/// Where kubelet's kubeconfig leads.
 fn api_server(spec: &NodeSpec) -> Option<&str> {
     spec.items.iter().find_map(|item| match item {
         Item::File(file) if file.path == spec.kubelet.kubeconfig_path => match &file.source {

@@ -13,28 +13,17 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WantedObject {
     /// A keyset; the older name in the same place where there is none by the newer.
-    Keyset {
-        name: String,
-        /// Where it is.
-        location: Location,
-    },
+    Keyset { name: String, location: Location },
     Secret {
         name: String,
-        /// Where it is.
         location: Location,
         /// Whether the node can do without it.
         need: Need,
     },
     /// The cluster's own object, which says what etcd's members are.
-    Cluster {
-        /// Where it is.
-        location: Location,
-    },
+    Cluster { location: Location },
     /// A manifest, whose bytes are used as they are.
-    Manifest {
-        /// Where it is.
-        location: Location,
-    },
+    Manifest { location: Location },
 }
 
 /// What was read.
@@ -45,7 +34,6 @@ pub struct Objects {
     pub secrets: BTreeMap<String, Secret<Vec<u8>>>,
     /// The cluster's own object and where it is, on a node that runs etcd.
     pub cluster: Option<(Location, String)>,
-    /// Manifests by where they are.
     pub manifests: BTreeMap<Location, Vec<u8>>,
 }
 

@@ -20,7 +20,6 @@ pub(crate) struct Sample {
     pub(crate) members: BTreeMap<Digest, Vec<String>>,
 }
 
-/// A builder's function.
 type Build = fn(&Context<'_>) -> Result<Vec<Item>, Fault>;
 
 impl Sample {
@@ -80,7 +79,6 @@ impl Sample {
         })
     }
 
-    /// What a builder yields.
     pub(crate) fn items(&self, build: Build) -> Vec<Item> {
         self.try_items(build).expect("it can be built")
     }

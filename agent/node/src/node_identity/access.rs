@@ -10,7 +10,6 @@ const NAMESPACE: &str = "kube-system";
 /// An object that must be in the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessRule {
-    /// Where it is.
     pub place: ObjectPlace,
     /// What it is, where it is not there.
     pub object: Value,

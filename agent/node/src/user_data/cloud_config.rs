@@ -15,7 +15,6 @@ pub(super) struct Written {
 
 /// A file that cloud-init would write.
 pub(super) struct WrittenFile {
-    /// Where.
     pub(super) path: String,
     /// What; `None` where it is compressed, which nothing here unpacks.
     pub(super) content: Option<Vec<u8>>,

@@ -8,7 +8,6 @@ const MOST_PARTS: usize = 64;
 /// The most bytes of headers before the first part.
 const MOST_HEADERS: usize = 64 << 10;
 
-/// A message.
 pub(super) struct Message {
     /// Its parts, in order.
     pub(super) parts: Vec<Part>,
@@ -16,7 +15,6 @@ pub(super) struct Message {
     pub(super) is_whole: bool,
 }
 
-/// A part of a message.
 pub(super) struct Part {
     /// Its media type, such as `text/x-shellscript`.
     pub(super) kind: String,

@@ -20,7 +20,6 @@ pub const INSTANCE_GROUPS: &[&str] = &[CONTROL_PLANE, WORKERS];
 const CONTROL_PLANE: &str = "control-plane";
 const WORKERS: &str = "workers";
 
-/// Where its assets are.
 const MIRROR: &str = "https://assets.example.com";
 
 /// Objects that are the same whatever the keys are.

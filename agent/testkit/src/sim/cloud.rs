@@ -251,7 +251,6 @@ impl Cloud for SimHost {
     }
 }
 
-/// The instance's network interface.
 const INTERFACE: &str = "eni-0123456789abcdef0";
 
 /// Where the metadata has something of a network interface.

@@ -38,7 +38,6 @@ pub struct Controller {
     pub signs_bare_names: bool,
     /// The certificate and the key of the CA of Cilium's own etcd, PEM, where there is one.
     pub cilium: Option<(String, Secret<String>)>,
-    /// The versions of the token that it takes.
     pub takes: Vec<TokenVersion>,
     /// The public key that it puts into every certificate in the place of the one it is sent; `None` for an honest one.
     pub swapped_key: Option<Vec<u8>>,

@@ -13,7 +13,6 @@ use std::time::Duration;
 /// What befalls one call.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Fate {
-    /// Time before the effect.
     pub before: Duration,
     /// Time from the effect to the answer.
     pub after: Duration,

@@ -107,7 +107,6 @@ type Aws = (
     Seen<Vec<PermissionSeen>>,
 );
 
-/// What is looked at, and how.
 struct Looks {
     needed: BTreeSet<Source>,
     offline: bool,

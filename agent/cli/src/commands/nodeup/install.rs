@@ -65,7 +65,6 @@ pub(super) async fn run(arguments: &NodeupArguments) -> u8 {
     }
 }
 
-/// What is to be there.
 struct Wanted {
     program: PathBuf,
     unit: PathBuf,

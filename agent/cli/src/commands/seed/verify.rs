@@ -18,7 +18,6 @@ pub(crate) const EMPTY_STORE: &str = "empty-store";
 /// What a check came to.
 #[derive(Debug)]
 pub(crate) struct Checked {
-    /// Where the image is.
     pub(crate) root: PathBuf,
     /// Every asset of the store.
     pub(crate) assets: Vec<CheckedAsset>,

@@ -22,7 +22,6 @@ pub(crate) enum Generation {
 }
 
 impl Generation {
-    /// As specs have it.
     pub(crate) fn of_spec(self) -> KopsGeneration {
         match self {
             Self::Legacy => KopsGeneration::Legacy,

@@ -14,7 +14,6 @@ pub(crate) struct LeaseState {
     pub(crate) reconciler: Option<ReconcilerRef>,
 }
 
-/// One line.
 pub(crate) fn lease_text(holder: &LeaseState) -> String {
     match (&holder.lease, &holder.reconciler) {
         (Ok(Some(Holding { holder, renewed })), _) => format!(
@@ -28,7 +27,6 @@ pub(crate) fn lease_text(holder: &LeaseState) -> String {
     }
 }
 
-/// The same for programs.
 pub(crate) fn lease_json(holder: &LeaseState) -> Value {
     let (lease, fault) = match &holder.lease {
         Ok(lease) => (lease.as_ref(), None),

@@ -7,7 +7,6 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// What is shown.
 pub(crate) struct Shown<'a> {
     /// The volume it is about.
     pub(crate) volume: &'a str,
@@ -64,7 +63,6 @@ pub(crate) fn change_json(shown: &Shown<'_>, notes: &[String]) -> Value {
     })
 }
 
-/// The change for people.
 pub(crate) fn change_text(shown: &Shown<'_>) -> String {
     let mut text = String::new();
     for id in shown.volumes() {

@@ -33,7 +33,6 @@ pub(crate) fn explanation_json(
     })
 }
 
-/// Who decides.
 pub(super) fn node_json(world: &World) -> Value {
     let id = Some(&world.me.instance_id).filter(|id| !id.is_empty());
     json!({
@@ -43,7 +42,6 @@ pub(super) fn node_json(world: &World) -> Value {
     })
 }
 
-/// Who decides, in words.
 pub(super) fn node_text(world: &World) -> String {
     let me = &world.me;
     let who = match me.instance_id.as_str() {

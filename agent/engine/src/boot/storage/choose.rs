@@ -20,7 +20,6 @@ use quake_volumes::MountedSlot;
 const MOUNTS_ON_READ_ONLY_ROOT: &str = "/mnt/disks";
 const MOUNTS: &str = "/mnt";
 
-/// Plans the storage phase.
 pub(crate) async fn plan_storage<H: StoragePorts>(
     context: &Context<'_, H>,
 ) -> Result<Vec<Step>, Fault> {

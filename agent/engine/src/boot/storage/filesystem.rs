@@ -30,7 +30,6 @@ const PROBES: u32 = 2;
 pub(super) struct SafetyGate {
     pub(super) decision: GateDecision,
     pub(super) identity: VolumeIdentity,
-    /// What is on the device.
     pub(super) contents: Option<DeviceContents>,
     /// What is inside its filesystem.
     pub(super) inside: InsideFacts,

@@ -22,7 +22,6 @@ pub(crate) enum Looked {
     Unmountable(PortError),
 }
 
-/// The kernel's block devices.
 pub(crate) async fn devices<H: Disks>(context: &Context<'_, H>) -> Result<Vec<DeviceFacts>, Fault> {
     let listed = context.host.list_devices().await;
     listed.map_err(|error| to_fault(Operation::ReadDisks, error))

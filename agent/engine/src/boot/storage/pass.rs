@@ -28,7 +28,6 @@ pub(crate) struct Pass {
     pub(crate) own_tags_seen: bool,
 }
 
-/// Observes the world.
 pub(crate) async fn observe_pass<H: StoragePorts>(context: &Context<'_, H>) -> Result<Pass, Fault> {
     let spec = context.know(BootFacts::spec)?;
     let instance = context.know(BootFacts::instance)?;

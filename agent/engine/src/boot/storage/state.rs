@@ -112,7 +112,6 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Begins to wait.
     pub(crate) fn for_fault(fault: Fault, looked: Vec<VolumeFacts>, has_open_intent: bool) -> Self {
         Self {
             fault,

@@ -151,7 +151,6 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
         .await
     }
 
-    /// Looks at one object.
     pub(super) async fn look(&self, place: &ObjectPlace) -> Result<Option<ClusterObject>, Fault> {
         retry_transient(&place.name, RETRY_LIMIT, || async {
             let found = self.host.get_object(&self.access, place).await;

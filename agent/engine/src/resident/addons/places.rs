@@ -20,7 +20,6 @@ pub(super) fn namespaces() -> ServedKind {
     }
 }
 
-/// Where a namespace is.
 pub(super) fn namespace_place(name: &str) -> ObjectPlace {
     ObjectPlace {
         served: namespaces(),

@@ -169,7 +169,6 @@ impl<H: AddonPorts> Reconciler for AddonReconciler<'_, H> {
         }
     }
 
-    /// Gives the lease back.
     async fn stop(&mut self) {
         if let Some(session) = &self.session {
             self.candidate.release(session).await;

@@ -22,7 +22,6 @@ pub(super) struct NodeClient<'a, A> {
 }
 
 impl<A: ClusterApi> NodeClient<'_, A> {
-    /// The node's object.
     pub(super) async fn node(&self) -> Result<ClusterObject, Fault> {
         let place = self.wanted.place();
         let got = self.api.get_object(self.access, &place).await;

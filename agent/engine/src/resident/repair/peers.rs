@@ -22,7 +22,6 @@ impl Notes {
         Self(folder)
     }
 
-    /// Writes this node's note.
     pub(super) async fn write<H: Objects>(
         &self,
         host: &H,

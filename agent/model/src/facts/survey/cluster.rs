@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 pub struct ProbeSeen {
     /// The component, such as `kubelet` or `kube-apiserver`.
     pub component: String,
-    /// Where it was asked.
     pub url: String,
     pub answer: ProbeFacts,
 }

@@ -61,7 +61,6 @@ pub struct NameSeen {
     pub server: String,
     #[serde(default)]
     pub addresses: Vec<String>,
-    /// Why there are none.
     #[serde(default)]
     pub error: Option<String>,
     /// How long it took, in milliseconds.
@@ -113,7 +112,6 @@ pub struct TlsSeen {
     pub distrusted: Option<String>,
     #[serde(default)]
     pub not_after: Option<Timestamp>,
-    /// The names it is for.
     #[serde(default)]
     pub names: Vec<String>,
 }

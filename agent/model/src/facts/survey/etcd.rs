@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 pub struct MemberSeen {
     /// The etcd cluster, such as `main`.
     pub cluster: String,
-    /// Where it was asked.
     pub url: String,
     /// Whether it is the member of this node.
     pub own: bool,

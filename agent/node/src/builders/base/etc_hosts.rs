@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 const BEGIN: &str = "# Begin host entries managed by kops - do not edit";
 const END: &str = "# End host entries managed by kops";
 
-/// This machine.
 const LOOPBACK: &str = "127.0.0.1";
 
 /// The names of a cluster without DNS; and those of etcd on an API server that has none.

@@ -5,7 +5,6 @@ use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Reaction};
 
-/// Opens the firewall.
 const SCRIPT: &str = "/opt/kops/bin/iptables-setup";
 
 /// Says that firewalld was turned off; where nodeup has it.

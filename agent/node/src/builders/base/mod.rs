@@ -19,7 +19,6 @@ pub use etc_hosts::{has_block, hosts_text, is_kops_block};
 
 use super::Builder;
 
-/// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "certificate_authority",

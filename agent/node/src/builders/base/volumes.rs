@@ -8,7 +8,6 @@ use quake_model::item::{Item, VolumeMount};
 /// The filesystem where none is named; nodeup's choice, too.
 const FILESYSTEM: &str = "ext4";
 
-/// The volumes.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mounts = context.config.volume_mounts.iter();
     mounts.map(|mount| volume(context, mount)).collect()

@@ -10,7 +10,6 @@ use quake_formats::unit_text::UnitText;
 use quake_model::item::{Directory, File, Item, Source, Unit};
 use quake_model::spec::NodeSpec;
 
-/// The directory.
 const DIRECTORY: &str = "/etc/kubernetes/kubelet.conf.d";
 
 /// The file that lets kubelet pull images in parallel.

@@ -15,7 +15,6 @@ use serde_json::{Value, json};
 const USER: &str = "kops-channels";
 const USER_ID: u32 = 10013;
 
-/// The user's home.
 const HOME: &str = "/var/lib/kops";
 
 /// Where whoever applies add-ons finds its kubeconfig.

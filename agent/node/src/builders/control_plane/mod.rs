@@ -18,7 +18,6 @@ pub(super) use static_pod::manifest_path;
 
 use super::Builder;
 
-/// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "api_server",

@@ -110,7 +110,6 @@ impl StaticPod {
         self.environment.splice(0..0, variables);
     }
 
-    /// Adds an environment variable.
     pub(super) fn set_variable(&mut self, name: &str, value: &str) {
         self.environment.push(variable(name, value));
     }

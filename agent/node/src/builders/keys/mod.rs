@@ -15,7 +15,6 @@ mod stored;
 use super::{Builder, Context};
 use quake_model::fault::Fault;
 
-/// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "api_server_keys",

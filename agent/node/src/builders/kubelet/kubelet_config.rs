@@ -13,7 +13,6 @@ use serde_json::{Value, json};
 /// What systemd-resolved writes for those who do not ask its stub, which listens on the host's loopback alone.
 const REAL_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
 
-/// The configuration file.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mut fields = kubelet_settings::take_over(&context.config.kubelet);
     set_fixed(context, &mut fields);
@@ -26,7 +25,6 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(vec![Item::File(file)])
 }
 
-/// What every node has.
 fn set_fixed(context: &Context<'_>, fields: &mut Fields) {
     let spec = &context.config.kubelet;
     let text = |key: &str| spec.text(key).map(Value::from);

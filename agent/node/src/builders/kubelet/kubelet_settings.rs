@@ -88,7 +88,6 @@ const ZERO: &[&str] = &[
     "volumeStatsAggPeriod",
 ];
 
-/// Takes the settings over.
 pub(super) fn take_over(spec: &Section) -> Fields {
     let mut fields = Fields::new();
     for (key, form) in SETTINGS {

@@ -6,7 +6,6 @@ use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{Autostart, Item, Unit, UnitState};
 
-/// The unit's name.
 const NAME: &str = "kubelet.service";
 
 /// The unit, which on an instance that warms up neither runs nor starts by itself.

@@ -16,7 +16,6 @@ pub use max_pods::needs_eni_capacity;
 
 use super::Builder;
 
-/// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "credential_provider",
@@ -52,7 +51,6 @@ pub(super) const BUILDERS: &[Builder] = &[
     },
 ];
 
-/// kubelet's configuration.
 const CONFIG: &str = "/var/lib/kubelet/kubelet.conf";
 
 /// How kubelet asks for the passwords of registries.
@@ -64,7 +62,6 @@ const ENVIRONMENT: &str = "/etc/sysconfig/kubelet";
 /// How kubelet speaks with the API server.
 const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
 
-/// kubelet itself.
 fn program(context: &super::Context<'_>) -> String {
     format!("{}/kubelet", context.distribution.kubelet_programs())
 }

@@ -44,7 +44,6 @@ const LYFT: &[&str] = &[
     "loopback",
 ];
 
-/// The network's files.
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     let mut items = vec![
         Item::Directory(Directory::plain(layout::CNI_CONFIGURATIONS)),

@@ -102,7 +102,6 @@ pub(crate) fn controller_manager_probe(spec: &NodeSpec, control_plane: &ControlP
     controller_probe(spec, &control_plane.controller_manager, (10252, 10257))
 }
 
-/// Where the scheduler answers.
 pub(crate) fn scheduler_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {
     controller_probe(spec, &control_plane.scheduler, (10251, 10259))
 }

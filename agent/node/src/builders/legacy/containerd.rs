@@ -12,7 +12,6 @@ use quake_model::step::Place;
 /// What the agent adds to the unit, whoever wrote it.
 const DROP_IN: &str = "containerd.service.d/10-quake-agent.conf";
 
-/// containerd's files.
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     let write = |path: &str, text: String| Item::File(File::plain(path, text));
     let mut items = Vec::new();

@@ -8,7 +8,6 @@ use quake_model::item::{File, Item};
 use quake_model::spec::{AssetKind, AssetSpec, DockerRuntime, NodeSpec};
 use quake_model::step::Place;
 
-/// docker's files.
 pub(crate) fn items(spec: &NodeSpec, docker: &DockerRuntime, known: &PlanInputs) -> Vec<Item> {
     let mut items = programs(spec, known);
     let uses_socket = known.os.is_debian_family();

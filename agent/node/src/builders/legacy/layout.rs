@@ -8,10 +8,8 @@
 /// unit of the same name, and an upgrade of the package never takes it back.
 pub(crate) const UNITS: &str = "/etc/systemd/system";
 
-/// kubelet's binary.
 pub(crate) const KUBELET: &str = "/usr/local/bin/kubelet";
 
-/// kubectl's binary.
 pub(crate) const KUBECTL: &str = "/usr/local/bin/kubectl";
 
 /// What kubelet is started with.
@@ -23,10 +21,8 @@ pub(crate) const DOCKER_ENVIRONMENT: &str = "/etc/sysconfig/docker";
 /// Proxy variables of the node's services.
 pub(crate) const PROXY_ENVIRONMENT: &str = "/etc/sysconfig/quake-agent-proxy";
 
-/// containerd's configuration.
 pub(crate) const CONTAINERD_CONFIG: &str = "/etc/containerd/config.toml";
 
-/// The cloud provider's configuration.
 pub(crate) const CLOUD_CONFIG: &str = "/etc/kubernetes/cloud.config";
 
 /// Keys, certificates and tokens of the control plane.
@@ -35,10 +31,8 @@ pub(crate) const SRV_KUBERNETES: &str = "/srv/kubernetes";
 /// Where the API server finds its key to an etcd that etcd-manager runs.
 pub(crate) const API_SERVER_PKI: &str = "/etc/kubernetes/pki/kube-apiserver";
 
-/// CNI plugins.
 pub(crate) const CNI_PLUGINS: &str = "/opt/cni/bin";
 
-/// CNI configurations.
 pub(crate) const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
 
 /// Where out-of-tree volume plugins are, by kubelet's own default.

@@ -21,7 +21,6 @@ pub(crate) const TIMER: &str = "logrotate.timer";
 /// The unit that rotates logs.
 pub(crate) const SERVICE: &str = "logrotate.service";
 
-/// The files of rotation.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
     let mut names = EVERYWHERE.to_vec();
     if matches!(spec.role, Role::ControlPlane | Role::ApiServer) {

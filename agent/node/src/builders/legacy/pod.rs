@@ -55,7 +55,6 @@ impl HostPath {
         self.container == other.container
     }
 
-    /// The pod's volume.
     pub(crate) fn volume(&self) -> Value {
         let mut host = Map::new();
         host.insert("path".into(), json!(self.host));
@@ -168,7 +167,6 @@ impl StaticPod {
         }
     }
 
-    /// The manifest kubelet reads.
     pub(crate) fn manifest(&self, version: KubernetesVersion) -> String {
         let mut spec = Map::new();
         spec.insert("containers".into(), json!([self.container()]));

@@ -5,7 +5,6 @@ use crate::builders::Context;
 use quake_model::fault::Fault;
 use quake_model::item::{CertificateOrder, File, Item, Subject, Usage};
 
-/// The CA of that etcd's clients.
 const AUTHORITY: &str = "etcd-clients-ca-cilium";
 
 /// The order, by which kops-controller knows it, too.

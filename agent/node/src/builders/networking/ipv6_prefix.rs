@@ -4,7 +4,6 @@ use crate::builders::Context;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
 
-/// The prefix.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let is_wanted = context.is_ipv6_only();
     Ok(is_wanted.then_some(Item::Ipv6Prefix).into_iter().collect())

@@ -11,7 +11,6 @@ mod primary_interface;
 
 use super::Builder;
 
-/// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "calico",

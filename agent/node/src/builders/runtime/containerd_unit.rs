@@ -6,7 +6,6 @@ use crate::builders::Context;
 use crate::distribution::Packaging;
 use quake_formats::unit_text::UnitText;
 
-/// The unit.
 pub(super) fn text(context: &Context<'_>) -> String {
     let is_rpm = context.distribution.packaging() == Packaging::Rpm;
     let restores = is_rpm && context.config.containerd.is_set("selinuxEnabled");

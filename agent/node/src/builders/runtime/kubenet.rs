@@ -7,7 +7,6 @@ use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 
-/// What sets up masquerading.
 const SCRIPT: &str = "/opt/kops/bin/cni-iptables-setup";
 
 /// The template that containerd fills with the node's pod range, and masquerading of what leaves the cluster.

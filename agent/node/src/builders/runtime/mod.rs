@@ -13,7 +13,6 @@ mod warm_pool;
 
 use super::Builder;
 
-/// The group's builders.
 pub(super) const BUILDERS: &[Builder] = &[
     Builder {
         name: "containerd",
@@ -49,7 +48,6 @@ pub(super) const BUILDERS: &[Builder] = &[
     },
 ];
 
-/// Where containerd's configuration is.
 const CONFIG: &str = "/etc/containerd/config.toml";
 
 /// Where containerd looks for mirrors.

@@ -16,7 +16,6 @@ use std::collections::BTreeMap;
 /// Where kubelet's kubeconfig is, unless the configuration says otherwise.
 const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
 
-/// Where static pods are.
 const MANIFESTS: &str = "/etc/kubernetes/manifests";
 
 /// The node's spec. A node that asks kops-controller knows of no state store, and its base is the machine's own root.

@@ -27,7 +27,6 @@ pub enum Form {
 /// A cluster's spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterSpec {
-    /// Where it came from.
     pub source: String,
     pub form: Form,
     /// The cluster's name, where the document has it.
@@ -39,7 +38,6 @@ pub struct ClusterSpec {
 /// An instance group's spec.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InstanceGroupSpec {
-    /// Where it came from.
     pub source: String,
     pub form: Form,
     /// The group's name, where the document has it.

@@ -36,7 +36,6 @@ pub struct Sources {
 /// What came of the documents.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lowered {
-    /// What the node is to be.
     pub spec: NodeSpec,
     /// Findings that stop nothing: unknown keys, weak digests, drift, settings that are not carried out.
     pub warnings: Vec<Fault>,

@@ -12,7 +12,6 @@ use quake_model::spec::{ControlPlane, NodeSpec};
 
 const NAME: &str = "kube-apiserver";
 
-/// kube-apiserver's pod.
 pub(super) fn pod(
     spec: &NodeSpec,
     control_plane: &ControlPlane,

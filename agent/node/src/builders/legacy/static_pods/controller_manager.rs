@@ -10,7 +10,6 @@ use quake_model::spec::{ControlPlane, NodeSpec};
 
 const NAME: &str = "kube-controller-manager";
 
-/// kube-controller-manager's pod.
 pub(super) fn pod(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let component = &control_plane.controller_manager;
     let command = Command::of_component(spec, NAME, &flags(spec, control_plane));

@@ -9,7 +9,6 @@ use quake_model::spec::{Component, NodeSpec};
 
 const NAME: &str = "kube-proxy";
 
-/// kube-proxy's pod.
 pub(super) fn pod(spec: &NodeSpec, component: &Component) -> StaticPod {
     let mut flags = FlagSet::from_spec(&component.flags);
     flags.set_default("master", server(spec));

@@ -10,7 +10,6 @@ use quake_model::spec::{ControlPlane, NodeSpec};
 
 const NAME: &str = "kube-scheduler";
 
-/// kube-scheduler's pod.
 pub(super) fn pod(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let component = &control_plane.scheduler;
     let mut flags = FlagSet::from_spec(&component.flags);

@@ -72,7 +72,6 @@ pub(super) fn control_plane_paths(spec: &NodeSpec) -> Vec<HostPath> {
     paths
 }
 
-/// The component's log.
 pub(super) fn log_path(component: &str) -> HostPath {
     HostPath::new("logfile", &layout::log(component), Access::ReadWrite)
 }
