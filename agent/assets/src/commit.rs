@@ -116,10 +116,6 @@ impl Committer {
     }
 
     /// Keeps a placeholder for an asset.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
     pub(super) fn keep_stub(&self, asset: &AssetSpec) -> Result<AssetFetched, PortError> {
         let url = format!("stub:{}", asset.name);
         let folder = self.staging.make_folder()?;

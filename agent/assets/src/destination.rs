@@ -50,10 +50,6 @@ enum Place {
 
 impl Destination {
     /// Opens where `asset` comes down. A file may have bytes already, from a try that was cut off.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
     pub(super) fn open(
         layout: &Layout,
         staging: &Arc<Staging>,
@@ -84,10 +80,6 @@ impl Destination {
 
 impl Destination {
     /// Forgets what an earlier try left.
-    ///
-    /// # Errors
-    ///
-    /// `Io`.
     pub(super) fn empty(&self) -> Result<(), PortError> {
         match self {
             Self::File(landed) => {
@@ -137,20 +129,12 @@ impl PartialFile {
     }
 
     /// Gives it its permission bits, whatever the process' mask is.
-    ///
-    /// # Errors
-    ///
-    /// `Io`.
     pub(super) fn set_mode(&self, mode: u32) -> Result<(), PortError> {
         let set = self.file.set_permissions(Permissions::from_mode(mode));
         set.map_err(|error| store_failure(self.path(), "changed", &error))
     }
 
     /// Moves it to `target`, replacing a file there.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
     pub(super) fn keep(mut self, target: &Path) -> Result<(), PortError> {
         match std::mem::replace(&mut self.place, Place::Kept) {
             Place::Partial(path) => {

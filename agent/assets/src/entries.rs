@@ -71,10 +71,6 @@ impl Entries {
     }
 
     /// Looks at an asset: by its stamp, and by its bytes where the stamp says nothing.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when the store cannot be read.
     pub(crate) fn look(&self, key: &Key) -> Result<EntryState, PortError> {
         if self.is_stub {
             return Ok(self.look_at_stub(key));
@@ -94,10 +90,6 @@ impl Entries {
     }
 
     /// Reads every byte of an asset, and stamps it if they are right.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when the store cannot be read.
     pub(crate) fn prove(&self, key: &Key) -> Result<EntryState, PortError> {
         let Some(paths) = self.paths(key) else {
             return Ok(EntryState::Absent);
@@ -237,10 +229,6 @@ impl Entries {
     }
 
     /// Everything that is in the store, by digest.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when the store cannot be read.
     pub(crate) fn list(&self) -> Result<Vec<Entry>, PortError> {
         let mut entries = Vec::new();
         for key in self.keys()? {
@@ -257,10 +245,6 @@ impl Entries {
     }
 
     /// Every asset that is in the store, be it broken, in their order. A manifest or a stamp without its asset is none.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when the store cannot be read.
     pub(crate) fn keys(&self) -> Result<BTreeSet<Key>, PortError> {
         Named::read(&self.layout).map(|named| named.keys)
     }

@@ -27,10 +27,6 @@ pub(super) fn store_failure(path: &Path, what: &str, error: &std::io::Error) -> 
 }
 
 /// Whether `needed` bytes fit on the filesystem of `folder`; where it does not say how many are left, the write will.
-///
-/// # Errors
-///
-/// As [`check_space`].
 pub(super) fn check_room(folder: &Path, needed: u64) -> Result<(), PortError> {
     free_bytes(folder).map_or(Ok(()), |free| check_space(folder, needed, free))
 }

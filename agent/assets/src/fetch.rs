@@ -111,10 +111,6 @@ impl<'a> Fetch<'a> {
     }
 
     /// Fetches it.
-    ///
-    /// # Errors
-    ///
-    /// As [`quake_model::ports::Assets::fetch_asset`].
     pub(super) async fn run(mut self) -> Result<AssetFetched, PortError> {
         let mut left = self.mirrors();
         // Of a file that changed under us, once; then its mirrors contradict each other.

@@ -87,10 +87,6 @@ impl Ingest {
     }
 
     /// Takes bytes that wait on the disk; the worker reads them there.
-    ///
-    /// # Errors
-    ///
-    /// As [`Ingest::take`].
     pub(super) async fn take_spilled(&mut self, spilled: Spilled) -> Result<(), PortError> {
         self.flush().await?;
         for portion in spilled.portions() {
@@ -114,10 +110,6 @@ impl Ingest {
     }
 
     /// Waits until everything is hashed and written, or for the reason why it could not be.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
     pub(super) async fn finish(mut self) -> Result<Arrived, PortError> {
         // If it cannot be flushed, the worker's own error says why.
         let _ = self.flush().await;

@@ -82,10 +82,6 @@ impl IngestReader {
     }
 
     /// The next bytes; `None` at the end.
-    ///
-    /// # Errors
-    ///
-    /// Those of a file of this machine.
     pub(super) fn next(&mut self) -> std::io::Result<Option<Bytes>> {
         if let Some(bytes) = self.ready.pop_front() {
             return Ok(Some(bytes));
@@ -125,10 +121,6 @@ impl IngestReader {
     }
 
     /// Takes what is left, so that the digest is that of everything.
-    ///
-    /// # Errors
-    ///
-    /// As [`IngestReader::next`].
     pub(super) fn drain(&mut self) -> std::io::Result<()> {
         while self.next()?.is_some() {}
         Ok(())

@@ -65,10 +65,6 @@ impl Lock {
     }
 
     /// Takes the lock that another version of the agent may hold shared on a file that others can open.
-    ///
-    /// # Errors
-    ///
-    /// As [`Lock::take`].
     pub(super) fn share(path: &Path) -> Result<Self, PortError> {
         let taken = Self::take(path, LockMode::Shared);
         let Err(error) = taken else {

@@ -32,10 +32,6 @@ enum Name<'a> {
 
 impl Named {
     /// Reads the names.
-    ///
-    /// # Errors
-    ///
-    /// `Io` when a directory cannot be read.
     pub(super) fn read(layout: &Layout) -> Result<Self, PortError> {
         let mut named = Self::default();
         let mut notes = Vec::new();

@@ -46,10 +46,6 @@ impl Staging {
     }
 
     /// Makes a file that only its owner may read, and opens it for reading and writing.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
     pub(super) fn make_file(self: &Arc<Self>) -> Result<(Staged, File), PortError> {
         self.make(|path| {
             let mut options = OpenOptions::new();
@@ -58,10 +54,6 @@ impl Staging {
     }
 
     /// Makes a directory.
-    ///
-    /// # Errors
-    ///
-    /// `NoSpace` or `Io`.
     pub(super) fn make_folder(self: &Arc<Self>) -> Result<Staged, PortError> {
         self.make(|path| std::fs::create_dir(path))
             .map(|(staged, ())| staged)
@@ -98,10 +90,6 @@ impl Staged {
     }
 
     /// Gives a file its permission bits, whatever the process' mask is.
-    ///
-    /// # Errors
-    ///
-    /// `Io`.
     pub(super) fn set_mode(&self, mode: u32) -> Result<(), PortError> {
         let set = std::fs::set_permissions(&self.path, Permissions::from_mode(mode));
         set.map_err(|error| store_failure(&self.path, "changed", &error))
@@ -121,10 +109,6 @@ impl Staged {
     }
 
     /// Takes whatever stands at `target` out of the way; it is removed with this.
-    ///
-    /// # Errors
-    ///
-    /// `Io`.
     pub(super) fn swallow(&self, target: &Path) -> Result<(), PortError> {
         match std::fs::rename(target, self.path.join("old")) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -170,10 +154,6 @@ pub(super) fn stale(layout: &Layout) -> Vec<PathBuf> {
 }
 
 /// Makes a directory that only its owner can enter, and its parents.
-///
-/// # Errors
-///
-/// `NoSpace` or `Io`.
 fn make_closed(folder: &Path) -> Result<(), PortError> {
     let made = std::fs::create_dir_all(folder).and_then(|()| {
         let found = folder.metadata()?;
@@ -203,10 +183,6 @@ pub(super) fn remove(path: &Path) {
 }
 
 /// Makes the names in a directory durable.
-///
-/// # Errors
-///
-/// `NoSpace` or `Io`.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), PortError> {
     let synced = File::open(folder).and_then(|folder| folder.sync_all());
     synced.map_err(|error| store_failure(folder, "made durable", &error))

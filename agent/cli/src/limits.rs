@@ -26,10 +26,6 @@ pub(crate) fn raise_descriptors() {
 }
 
 /// Whether the threads of the runtime can be started now: it takes their absence for a broken program, and ends it.
-///
-/// # Errors
-///
-/// What the operating system said.
 pub(crate) fn threads_start(count: usize) -> std::io::Result<()> {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = std::sync::Arc::new(std::sync::Mutex::new(held));

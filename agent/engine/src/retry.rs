@@ -184,10 +184,6 @@ async fn sleep(pause: Duration) {
 
 /// Tries until it succeeds or its fault is no transient failure, for at most `longest`: what is asked without a boot around it has
 /// no events, no budget and nobody who stops it. Whoever asks with the same `seed` draws the same pauses.
-///
-/// # Errors
-///
-/// Returns the last fault.
 pub(crate) async fn retry_transient<T, F, R>(
     seed: &str,
     longest: Duration,
@@ -202,10 +198,6 @@ where
 }
 
 /// As [`retry_transient`], and waits for what comes by itself.
-///
-/// # Errors
-///
-/// Returns the last fault.
 pub(crate) async fn arrives<T, F, R>(seed: &str, longest: Duration, attempt: F) -> Result<T, Fault>
 where
     F: FnMut() -> R,

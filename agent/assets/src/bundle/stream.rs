@@ -32,10 +32,6 @@ pub(super) struct Body(Shared);
 
 impl Shared {
     /// Opens a bundle and reads its manifest.
-    ///
-    /// # Errors
-    ///
-    /// `Malformed`.
     pub(super) fn open(source: Source) -> Result<(Self, Vec<Bundled>), PortError> {
         let none = |error: std::io::Error| malformed("it is no zstd file").because(&error);
         let mut decoder = Decoder::with_buffer(BufReader::with_capacity(128 << 10, source))
@@ -64,10 +60,6 @@ impl Shared {
     }
 
     /// Begins the member of `asset`, which must be what comes next.
-    ///
-    /// # Errors
-    ///
-    /// `Malformed`.
     pub(super) fn begin(&self, asset: &Bundled) -> Result<Body, PortError> {
         let expected = header(&asset.member(), asset.size);
         let mut found = vec![0; expected.len()];
@@ -104,10 +96,6 @@ impl Shared {
     }
 
     /// Proves that nothing comes any more.
-    ///
-    /// # Errors
-    ///
-    /// `Malformed`.
     pub(super) fn finish(&self) -> Result<(), PortError> {
         let mut stream = self.lock();
         stream.zeros(END_BYTES)?;

@@ -77,10 +77,6 @@ impl<'a> Download<'a> {
     }
 
     /// Moves bytes into `arrival` until there are no more.
-    ///
-    /// # Errors
-    ///
-    /// Returns why it ended before.
     pub(crate) async fn run(&mut self, arrival: &mut Ingest) -> Result<(), StopReason> {
         while self
             .known

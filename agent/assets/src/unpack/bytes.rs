@@ -86,10 +86,6 @@ impl<'a> Bytes<'a> {
     }
 
     /// Fills `block` as far as the bytes go, and returns how far that is.
-    ///
-    /// # Errors
-    ///
-    /// As [`Bytes::some`].
     pub(super) fn fill_block(&mut self, block: &mut [u8; BLOCK]) -> Result<usize, PortError> {
         let mut filled = 0;
         while filled < BLOCK {
@@ -133,10 +129,6 @@ impl<'a> Bytes<'a> {
     }
 
     /// Passes over `count` bytes.
-    ///
-    /// # Errors
-    ///
-    /// As [`Bytes::expected`].
     pub(super) fn skip(&mut self, mut count: u64) -> Result<(), PortError> {
         while count > 0 {
             count -= self.expected(count)?.len() as u64;

@@ -43,10 +43,6 @@ impl Extensions {
     }
 
     /// Takes the long target that GNU tar puts in front of a link.
-    ///
-    /// # Errors
-    ///
-    /// As [`Extensions::set_long_path`].
     pub(super) fn set_long_link(&mut self, bytes: &[u8]) -> Result<(), PortError> {
         set(&mut self.link, without_end(bytes), "link target")
     }

@@ -45,10 +45,6 @@ struct Place {
 }
 
 /// Where the command line says the cluster is.
-///
-/// # Errors
-///
-/// Prints what is missing and returns the exit status.
 async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
     let record = read_record_of_this_system(Path::new("/"));
     let reported = record.map(|record| record.addons).unwrap_or_default();

@@ -21,10 +21,6 @@ const FOREIGN: [&str; 2] = ["staging", "d"];
 const MOST_DEPTH: usize = 6;
 
 /// Where a file or directory of the agent is on this machine.
-///
-/// # Errors
-///
-/// Prints a link that leads nowhere below the root, and returns the exit status.
 pub(super) fn below(root: &Path, path: impl AsRef<Path>) -> Result<PathBuf, u8> {
     locate(root, path, Last::Followed).map_err(|error| fail(&file_fault(error)))
 }
@@ -35,20 +31,12 @@ pub(super) fn found_below(root: &Path, path: impl AsRef<Path>) -> Option<PathBuf
 }
 
 /// Where something is that is replaced and never followed.
-///
-/// # Errors
-///
-/// As [`below`].
 pub(super) fn entry_below(root: &Path, path: impl AsRef<Path>) -> Result<PathBuf, u8> {
     locate(root, path, Last::Kept).map_err(|error| fail(&file_fault(error)))
 }
 
 /// Refuses a tree that was made elsewhere and has a link in the agent's own directories. The agent makes none there, and
 /// opens its own files by name.
-///
-/// # Errors
-///
-/// Prints the link and where it leads, and returns the exit status.
 pub(super) fn refuse_links(root: &Path) -> Result<(), u8> {
     // On a node these directories are root's, and an operator may have moved a part of them.
     if root == Path::new("/") {

@@ -24,10 +24,6 @@ pub(crate) async fn run(arguments: BootArguments) -> u8 {
 }
 
 /// Wires this machine for a boot.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
     let root = arguments
         .run

@@ -33,10 +33,6 @@ pub(crate) enum Example {
 }
 
 /// What is rehearsed: a bundled example where neither a state store nor a `kube_env.yaml` is named.
-///
-/// # Errors
-///
-/// Prints what is wrong with the store, or that the example has no such instance group, and returns the exit status.
 pub(crate) async fn find(query: StateStoreQuery<'_>, is_legacy: bool) -> Result<Found, u8> {
     if query.store.is_some() || query.has_kube_env {
         return state_store::find(query).await;
@@ -70,10 +66,6 @@ pub(crate) async fn find(query: StateStoreQuery<'_>, is_legacy: bool) -> Result<
 }
 
 /// Gives today's example the keys of this root, and so its user data. Everything else stays as it is.
-///
-/// # Errors
-///
-/// Prints why keys cannot be read or made and returns the exit status.
 pub(crate) fn with_keys(found: Found, root: &Path, keep: Keep) -> Result<Found, u8> {
     let Some(Example::Kops { group, .. }) = found.example else {
         return Ok(found);
@@ -92,10 +84,6 @@ pub(crate) fn with_keys(found: Found, root: &Path, keep: Keep) -> Result<Found, 
 
 impl Example {
     /// Puts the example's objects into the region, and its kops-controller where it has one.
-    ///
-    /// # Errors
-    ///
-    /// Prints what is wrong with the example, a bug, and returns the exit status.
     pub(crate) fn surround(&self, sim: &SimHost, instance: &InstanceFacts) -> Result<(), u8> {
         match self {
             Self::Legacy => {

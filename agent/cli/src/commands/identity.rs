@@ -121,10 +121,6 @@ impl Identity {
 }
 
 /// Reads an instance's facts.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) fn read_identity(path: &Path) -> Result<Identity, u8> {
     let shown = path.display();
     let bytes = std::fs::read(path)
@@ -138,10 +134,6 @@ pub(super) fn read_identity(path: &Path) -> Result<Identity, u8> {
 }
 
 /// Reads the operating system of another machine from its os-release.
-///
-/// # Errors
-///
-/// Prints why it cannot be read and returns the exit status.
 pub(super) fn read_os(path: &Path) -> Result<OsFacts, u8> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| running::usage(&format!("{} cannot be read: {error}", path.display())))?;

@@ -82,10 +82,6 @@ pub(crate) async fn run(arguments: &InstallArguments) -> u8 {
 }
 
 /// Writes what is not there yet; whether there was anything.
-///
-/// # Errors
-///
-/// Prints what cannot be written, or a link that leads nowhere in the image, and returns the exit status.
 fn install(root: &Path, extras: Vec<(PathBuf, Vec<u8>)>) -> Result<bool, u8> {
     let mut laid = Laid::default();
     let mut note = |path: &Path, written| {

@@ -42,10 +42,6 @@ pub(crate) async fn run(arguments: RehearseArguments) -> u8 {
 }
 
 /// Builds the simulated surroundings of a rehearsal.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(crate) async fn prepare(arguments: RehearseArguments, acting: Mode) -> Result<Run, u8> {
     let takes_over_addons = boot::takes_over_addons(&arguments.run)?;
     let named = running::configuration(&arguments.configuration)?;
@@ -124,10 +120,6 @@ fn surround(
 }
 
 /// Wires the simulated machine and the real state store.
-///
-/// # Errors
-///
-/// Prints a link that leads nowhere and returns the exit status.
 fn wire(
     arguments: &RehearseArguments,
     found: &Found,

@@ -73,10 +73,6 @@ pub(super) fn boot_config(configuration: &Configuration) -> Option<BootConfig> {
 
 impl Wanted<'_> {
     /// Derives the boot configuration where none is named; returns the kops-controller that the node asks, if it asks one.
-    ///
-    /// # Errors
-    ///
-    /// Prints what is missing and returns the exit status.
     pub(super) async fn complete(
         self,
         configuration: &mut Configuration,
@@ -241,10 +237,6 @@ impl Wanted<'_> {
 
 impl Served {
     /// Lets the simulated region answer as this node's kops-controller.
-    ///
-    /// # Errors
-    ///
-    /// Prints what is wrong and returns the exit status.
     pub(super) fn answer(self, sim: &SimHost, instance: &InstanceFacts) -> Result<(), u8> {
         let Document { source, text } = &self.nodeup_config;
         let Signer {

@@ -10,10 +10,6 @@ use quake_model::ports::Condition;
 use std::path::Path;
 
 /// Takes the root for this process alone.
-///
-/// # Errors
-///
-/// Says who holds it, or why nothing can be written there, and returns the exit status.
 pub(super) fn lock_root(root: &Path) -> Result<Lock, u8> {
     let path = below(root, "run/quake-agent/lock")?;
     if let Some(parent) = path.parent() {

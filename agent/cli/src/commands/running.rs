@@ -305,10 +305,6 @@ pub(crate) fn boot_id() -> BootId {
 }
 
 /// Reads the configuration named on the command line.
-///
-/// # Errors
-///
-/// Prints the file that cannot be read and returns the exit status of a wrong command line.
 pub(crate) fn configuration(arguments: &ConfigurationArguments) -> Result<Configuration, u8> {
     Ok(Configuration {
         kube_env: arguments.kube_env.as_deref().map(document).transpose()?,

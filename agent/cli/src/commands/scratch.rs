@@ -22,10 +22,6 @@ const FRESH_NAME: &str = "/proc/sys/kernel/random/uuid";
 
 /// A fresh scratch root, for this user alone. Everybody may write where it stands, so its name is not foreseeable, and what
 /// stands there already, be it a link, is never used.
-///
-/// # Errors
-///
-/// Prints why none can be made and returns the exit status.
 pub(crate) fn root() -> Result<PathBuf, u8> {
     let cannot = |path: &Path, error: std::io::Error| {
         let shown = path.display();
@@ -48,10 +44,6 @@ pub(crate) enum Keep {
 }
 
 /// The simulated region of this root: as it was left, or new with this instance.
-///
-/// # Errors
-///
-/// Prints why the region kept there cannot be read and returns the exit status.
 pub(crate) fn region(
     root: &Path,
     instance: InstanceFacts,

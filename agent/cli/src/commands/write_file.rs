@@ -31,10 +31,6 @@ pub(super) struct Laid {
 
 impl Laid {
     /// Tells what became of a path.
-    ///
-    /// # Errors
-    ///
-    /// Those of the filesystem, with the path.
     pub(super) fn note(
         &mut self,
         path: &Path,
@@ -48,10 +44,6 @@ impl Laid {
 }
 
 /// Writes a file whole or not at all: beside its place, then moved there.
-///
-/// # Errors
-///
-/// Those of the filesystem.
 pub(super) fn write_file(path: &Path, content: &[u8], mode: u32) -> io::Result<Written> {
     if is_there(path, content, mode) {
         return Ok(Written::Same);
@@ -74,10 +66,6 @@ fn is_there(path: &Path, content: &[u8], mode: u32) -> bool {
 
 /// Gives a file a second name, which stays what it is whatever becomes of the first; a copy where the two are on different
 /// filesystems.
-///
-/// # Errors
-///
-/// Those of the filesystem.
 pub(super) fn name_file(file: &Path, name: &Path) -> io::Result<Written> {
     let own = file.metadata()?;
     let is_own = |found: std::fs::Metadata| (found.dev(), found.ino()) == (own.dev(), own.ino());
@@ -95,10 +83,6 @@ pub(super) fn name_file(file: &Path, name: &Path) -> io::Result<Written> {
 
 /// Links as `systemctl enable` does. A link that is there stays, wherever it leads: it is as good to systemd, and may be
 /// the administrator's.
-///
-/// # Errors
-///
-/// Those of the filesystem.
 pub(super) fn link_to(link: &Path, target: &Path) -> io::Result<Written> {
     std::fs::create_dir_all(link.parent().unwrap_or(link))?;
     match symlink(target, link) {

@@ -29,10 +29,6 @@ use quake_model::ports::Host;
 use quake_model::step::{Action, Step};
 
 /// Brings one step about.
-///
-/// # Errors
-///
-/// Returns the step's fault, after the tries its class allows.
 pub(crate) async fn ensure<H: Host>(
     context: &Context<'_, H>,
     step: &Step,

@@ -75,10 +75,6 @@ impl Aws {
     }
 
     /// The region of the instance itself, whatever is set.
-    ///
-    /// # Errors
-    ///
-    /// Those of the metadata service.
     pub(super) async fn instance_region(&self) -> Result<String, PortError> {
         self.0.imds.read_region().await
     }
@@ -99,10 +95,6 @@ impl Aws {
     }
 
     /// The region that requests go to unless a bucket is elsewhere.
-    ///
-    /// # Errors
-    ///
-    /// Those of the metadata service, on a node without a configured region.
     pub(super) async fn region(&self) -> Result<String, PortError> {
         let base = self.base().await?;
         let region = base.region().map(ToString::to_string);
@@ -110,10 +102,6 @@ impl Aws {
     }
 
     /// The region that requests to the state store are signed for until an answer names another.
-    ///
-    /// # Errors
-    ///
-    /// As [`Aws::region`].
     pub(super) async fn store_region(&self) -> Result<String, PortError> {
         match &self.0.settings.store_region {
             Some(region) => Ok(region.clone()),

@@ -23,10 +23,6 @@ impl<'a> Image<'a> {
 
     /// What `path` of the image is on this machine: links on the way lead to where they would in the image. The last
     /// part is not followed.
-    ///
-    /// # Errors
-    ///
-    /// Those of the filesystem, but not that there is nothing.
     pub(super) fn find(&self, path: &str) -> std::io::Result<Option<PathBuf>> {
         let mut parts: VecDeque<PathBuf> = Path::new(path).components().map(part).collect();
         let (mut at, mut links) = (PathBuf::new(), 0);
@@ -62,10 +58,6 @@ impl<'a> Image<'a> {
     }
 
     /// What is directly in the directory `path` of the image, in order; nothing where it is none.
-    ///
-    /// # Errors
-    ///
-    /// Those of the filesystem.
     pub(super) fn list(&self, path: &str) -> std::io::Result<Vec<PathBuf>> {
         match self.find_followed(path)? {
             Some(folder) => list(&folder),
@@ -79,10 +71,6 @@ impl<'a> Image<'a> {
     }
 
     /// Every file below the directory `path` of the image; links are not followed.
-    ///
-    /// # Errors
-    ///
-    /// Those of the filesystem.
     pub(super) fn files(&self, path: &str) -> std::io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         let mut waiting: Vec<(PathBuf, u32)> =
@@ -143,10 +131,6 @@ fn is_absent(kind: ErrorKind) -> bool {
 }
 
 /// Whether a file has any of these texts in it.
-///
-/// # Errors
-///
-/// Those of the filesystem.
 pub(super) fn holds(path: &Path, texts: &[&str]) -> std::io::Result<bool> {
     let longest = texts.iter().map(|text| text.len()).max().unwrap_or(0);
     let mut file = File::open(path)?;

@@ -110,10 +110,6 @@ impl Imds {
     }
 
     /// Reads a path that may not exist, as it is.
-    ///
-    /// # Errors
-    ///
-    /// As [`Imds::read`].
     pub(crate) async fn read_optional(&self, path: &str) -> Result<Option<Vec<u8>>, PortError> {
         match self.read(path).await? {
             Answer::Found(bytes) => Ok(Some(bytes)),

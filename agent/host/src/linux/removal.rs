@@ -9,10 +9,6 @@ use quake_model::facts::EntryKind;
 use quake_model::ports::{Condition, PortError};
 
 /// Removes the file at `path` if it holds `seen`; the directory is flushed, so that it is not there again after a crash.
-///
-/// # Errors
-///
-/// As of [`Files::remove_file`](quake_model::ports::Files::remove_file).
 pub(super) fn remove(tree: &Tree, path: &str, seen: &[u8]) -> Result<(), PortError> {
     let fail = |errno: Errno| os_error(format!("remove {path}"), &errno.into());
     let Some(spot) = tree.find_spot(path)? else {

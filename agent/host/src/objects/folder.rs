@@ -58,10 +58,6 @@ pub(super) async fn read_file(
 const CHUNK: usize = 256 << 10;
 
 /// Opens the first of `candidates` that is a file, at the piece's first byte. A file has no tag.
-///
-/// # Errors
-///
-/// As [`read_file`], for files of any size.
 pub(super) fn open_file(
     location: &Location,
     candidates: &[PathBuf],
@@ -115,10 +111,6 @@ impl ObjectBytes for FileBytes {
 }
 
 /// Lists the names in the first of `candidates` that is a directory, sorted; none when none is.
-///
-/// # Errors
-///
-/// `Denied` or `Io` when it cannot be read.
 pub(super) async fn list_directory(
     location: &Location,
     candidates: &[PathBuf],
@@ -144,10 +136,6 @@ pub(super) async fn list_directory(
 
 /// Writes the object as a file: over the first of `candidates` that is there, else as the first whose bucket's directory is,
 /// else as the last. It gets its name when it is whole.
-///
-/// # Errors
-///
-/// `Denied`, `NoSpace` or `Io` when it cannot be written.
 pub(super) async fn write_file(object: &Object, candidates: &[PathBuf]) -> Result<(), PortError> {
     let there = |path: &&PathBuf| path.is_file();
     let bucket = object.location.key().split('/').count();

@@ -31,10 +31,6 @@ pub async fn look_at_runtime(name: &str) -> Result<RuntimeSeen, PortError> {
 }
 
 /// Asks containerd for its version; on a node without its client, whether its socket is listened on.
-///
-/// # Errors
-///
-/// `Unreachable` when it does not answer.
 pub(crate) async fn ask_version() -> Result<String, PortError> {
     let silent = |error: PortError| PortError {
         condition: Condition::Unreachable,

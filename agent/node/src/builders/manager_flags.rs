@@ -31,10 +31,6 @@ pub(super) struct ManagerFlags {
 
 impl ManagerFlags {
     /// Reads the flags from the words of the pod's containers. Older manifests have one shell line.
-    ///
-    /// # Errors
-    ///
-    /// Those of a manifest that is no YAML.
     pub(super) fn read(source: &str, bytes: &[u8]) -> Result<Self, Fault> {
         let pod = yaml::parse_bytes(source, bytes)?;
         let containers = pod.get("spec").map(|spec| spec.items_of("containers"));

@@ -32,10 +32,6 @@ fn first_line(bytes: &[u8]) -> &[u8] {
 }
 
 /// Reads a cloud-config.
-///
-/// # Errors
-///
-/// What is wrong with the YAML, with line and column.
 pub(super) fn written_files(bytes: &[u8]) -> Result<Written, Fault> {
     let root = parse("cloud-config", as_text("cloud-config", bytes)?)?;
     let files = root.items_of("write_files").iter();

@@ -64,10 +64,6 @@ const SPACES: &[&str] = &[
 ];
 
 /// Surveys what `chosen` needs.
-///
-/// # Errors
-///
-/// Those of [`read_captured`], of a tree that is not this machine's.
 pub(super) async fn observe(
     arguments: &DiagnoseArguments,
     chosen: &[Check],

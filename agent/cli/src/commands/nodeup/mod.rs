@@ -122,10 +122,6 @@ enum Place {
 }
 
 /// Reads `--conf`.
-///
-/// # Errors
-///
-/// Prints why it is no place that can be read, and returns the exit status.
 fn place(conf: &str) -> Result<Place, u8> {
     if conf.is_empty() {
         return Err(refuse("--conf is required"));

@@ -17,10 +17,6 @@ use quake_model::step::Need;
 use std::collections::BTreeSet;
 
 /// Builds; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
     let assets = gather_some(&arguments.sources).await?;
     let root = &arguments.at.root;
@@ -68,10 +64,6 @@ pub(super) async fn run(arguments: &BuildArguments) -> Result<u8, u8> {
 }
 
 /// Notes which of the assets are container images, so that boots give them to the runtime.
-///
-/// # Errors
-///
-/// Prints what is wrong, as with an archive that holds no image, and returns the exit status.
 async fn list_images(
     store: &AssetStore,
     images: &[AssetSpec],

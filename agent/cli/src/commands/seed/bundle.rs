@@ -20,10 +20,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Writes a bundle; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn write(arguments: &BundleArguments) -> Result<u8, u8> {
     let store = open_store(&arguments.at.root)?;
     let mut wanted = gather(&arguments.sources).await?;
@@ -123,10 +119,6 @@ async fn originals(
 }
 
 /// Loads a bundle; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn load(arguments: &LoadArguments) -> Result<u8, u8> {
     let root = &arguments.at.root;
     std::fs::create_dir_all(root)

@@ -40,20 +40,12 @@ pub(crate) async fn run(arguments: SeedArguments) -> u8 {
 }
 
 /// Opens the store of the image or machine at `root`.
-///
-/// # Errors
-///
-/// Prints that there is no such directory, or the link that leads out of it, and returns the exit status.
 pub(super) fn open_store(root: &Path) -> Result<Arc<AssetStore>, u8> {
     check_root(root)?;
     Ok(Arc::new(store_at(root.to_owned(), below(root, STORE)?)))
 }
 
 /// What interrupted fetches left in the store of the image or machine at `root`. Opening that store clears some of it away.
-///
-/// # Errors
-///
-/// As [`open_store`].
 pub(super) fn look_leftovers(root: &Path) -> Result<Vec<Leftover>, u8> {
     check_root(root)?;
     Ok(find_leftovers(&below(root, STORE)?))

@@ -13,10 +13,6 @@ use quake_node::config::current::{
 use quake_node::config::legacy::Document;
 
 /// The assets of a group's nodes.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn of_group(
     sources: &SeedSources,
     cluster: &StoredCluster,
@@ -27,10 +23,6 @@ pub(super) async fn of_group(
 }
 
 /// The assets of the nodes that have this boot configuration.
-///
-/// # Errors
-///
-/// Prints what else to name, or what is wrong; the exit status.
 pub(super) async fn of_document(
     sources: &SeedSources,
     document: &Document,

@@ -13,10 +13,6 @@ use quake_node::release::{Pin, ReleaseFile, read_published, release_files};
 const MOST_BYTES: usize = 4 << 10;
 
 /// The assets of the release that the command line names; none where it names none.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn assets(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
     let (Some(kops), Some(kubernetes)) = (&sources.kops_version, &sources.kubernetes_version)
     else {

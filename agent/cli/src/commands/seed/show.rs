@@ -19,10 +19,6 @@ pub(crate) struct Covered {
 }
 
 /// Shows; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn run(arguments: &ShowArguments) -> Result<u8, u8> {
     let assets = gather_some(&arguments.sources).await?;
     let store = open_store(&arguments.at.root)?;

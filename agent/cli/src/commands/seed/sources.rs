@@ -14,10 +14,6 @@ use quake_node::user_data::find_documents;
 use std::path::Path;
 
 /// Gathers the assets, each once: what several sources name has the URLs of all of them.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn gather(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
     let mut named = Vec::new();
     for group in &sources.instance_group {
@@ -51,10 +47,6 @@ pub(super) async fn gather(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> 
 }
 
 /// The same, where there must be some.
-///
-/// # Errors
-///
-/// As [`gather`].
 pub(super) async fn gather_some(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
     let assets = gather(sources).await?;
     match assets.is_empty() {
@@ -66,10 +58,6 @@ pub(super) async fn gather_some(sources: &SeedSources) -> Result<Vec<AssetSpec>,
 }
 
 /// The archives of the container images that are asked for: kept as they come, whatever their names say.
-///
-/// # Errors
-///
-/// As [`gather`].
 pub(super) fn images(sources: &SeedSources) -> Result<Vec<AssetSpec>, u8> {
     let mut images = Vec::new();
     for pin in &sources.image {
@@ -150,10 +138,6 @@ fn node_document(file: &Path) -> Result<Document, u8> {
 }
 
 /// The `kube_env.yaml` that a document is, or holds if it is user data.
-///
-/// # Errors
-///
-/// Prints why user data holds none, and returns the exit status.
 pub(crate) fn node_document_in(given: Document) -> Result<Document, u8> {
     let is_user_data = given.text.starts_with("#!")
         || given.text.starts_with("#cloud-config")

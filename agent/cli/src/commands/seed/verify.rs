@@ -42,10 +42,6 @@ impl Checked {
 }
 
 /// Verifies; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn run(arguments: &VerifyArguments) -> Result<u8, u8> {
     let root = &arguments.at.root;
     // Before the store is opened: whoever verifies wants to know of all.
@@ -80,10 +76,6 @@ fn empty(root: &Path) -> Finding {
 }
 
 /// Reads every byte of the store, and looks at the image around it.
-///
-/// # Errors
-///
-/// Prints why the store cannot be read and returns the exit status.
 pub(super) async fn check(
     store: &AssetStore,
     root: &Path,
@@ -106,10 +98,6 @@ pub(super) async fn check(
 }
 
 /// Reads every byte of the assets that are wanted, and stamps those that are right.
-///
-/// # Errors
-///
-/// As [`check`].
 pub(crate) async fn check_store(
     store: &AssetStore,
     is_wanted: impl Fn(&Key) -> bool,

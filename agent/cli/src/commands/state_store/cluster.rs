@@ -87,10 +87,6 @@ impl Refused {
 }
 
 /// Opens the cluster that is meant.
-///
-/// # Errors
-///
-/// Prints that there is none, or which there are where several are and none is named; the exit status.
 pub(crate) async fn open(wanted: Wanted<'_>) -> Result<StoredCluster, u8> {
     match open_if_any(wanted).await? {
         Some(cluster) => Ok(cluster),
@@ -99,10 +95,6 @@ pub(crate) async fn open(wanted: Wanted<'_>) -> Result<StoredCluster, u8> {
 }
 
 /// Opens the cluster that is meant; `None` where the store holds none.
-///
-/// # Errors
-///
-/// As [`open`].
 pub(crate) async fn open_if_any(wanted: Wanted<'_>) -> Result<Option<StoredCluster>, u8> {
     look(wanted).await.map_err(Refused::say)
 }

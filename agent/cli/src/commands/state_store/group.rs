@@ -30,10 +30,6 @@ pub(crate) fn say_assumptions(assumptions: &[String]) {
 
 impl StoredCluster {
     /// Finds an instance group by its name.
-    ///
-    /// # Errors
-    ///
-    /// Prints which groups there are where this one is not, or what reading comes to; the exit status.
     pub(crate) async fn group(&self, name: &str) -> Result<FoundGroup, u8> {
         let mut found = Vec::new();
         for role in ROLES {
@@ -73,10 +69,6 @@ impl StoredCluster {
     }
 
     /// The names of all instance groups that have a configuration, by role.
-    ///
-    /// # Errors
-    ///
-    /// Prints what listing comes to; the exit status.
     pub(crate) async fn groups(&self) -> Result<Vec<String>, u8> {
         let mut groups = Vec::new();
         for role in ROLES {
@@ -88,10 +80,6 @@ impl StoredCluster {
     }
 
     /// Derives the boot configuration of a group's nodes, which trust the CA with these certificates.
-    ///
-    /// # Errors
-    ///
-    /// Prints what is wrong and returns the exit status.
     pub(crate) fn derive(
         &self,
         group: &FoundGroup,

@@ -29,10 +29,6 @@ pub(crate) async fn read_optional(
 }
 
 /// Lists the names directly below a location; none where nothing is there.
-///
-/// # Errors
-///
-/// What listing them comes to.
 pub(crate) async fn list_optional(
     objects: &StateStore,
     location: &Location,

@@ -37,10 +37,6 @@ pub(crate) struct StateStoreQuery<'a> {
 }
 
 /// Looks at the state store.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(crate) async fn find(query: StateStoreQuery<'_>) -> Result<Found, u8> {
     let Some(store) = query.store else {
         return Ok(Found::default());
@@ -89,10 +85,6 @@ pub(crate) fn folder_named(store: &str) -> Result<Option<PathBuf>, u8> {
 }
 
 /// The documents of a boot that lie in a directory, as recorded boots have them.
-///
-/// # Errors
-///
-/// Prints why one cannot be read and returns the exit status.
 pub(crate) fn documents_in(folder: &Path, group: Option<&str>) -> Result<Found, u8> {
     let optional = |name: &str| -> Result<Option<Document>, u8> {
         let path = folder.join(name);

@@ -15,10 +15,6 @@ use quake_node::config::current::{Origin, is_boot_config, read_boot_config};
 use quake_node::config::legacy::{Document, read_kube_env};
 
 /// What the agent is to read: the document that is given, or one that names where everything is.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn kube_env(arguments: &RenderArguments) -> Result<String, u8> {
     if let Some(file) = &arguments.kube_env {
         return given(arguments, node_document_in(document(file)?)?);

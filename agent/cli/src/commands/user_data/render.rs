@@ -13,10 +13,6 @@ use quake_node::user_data::{LIMIT_BYTES, NEAR_LIMIT_BYTES};
 use std::io::{IsTerminal, Write};
 
 /// Renders; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn run(arguments: &RenderArguments) -> Result<u8, u8> {
     let kube_env = kube_env(arguments).await?;
     let delivery = Delivery {

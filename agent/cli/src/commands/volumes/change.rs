@@ -12,10 +12,6 @@ use quake_model::ports::Cloud;
 use quake_volumes::{Change, ChangeError, Facts, TagEdit, World, apply, edits};
 
 /// Shows a choice, and writes it with `--yes`; the exit status.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(super) async fn run(arguments: &VolumeArguments, change: &Change) -> Result<u8, u8> {
     let volume = &arguments.volume;
     let seen = source::look(&arguments.source, Some(volume)).await?;

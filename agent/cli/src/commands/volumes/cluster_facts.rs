@@ -41,10 +41,6 @@ impl Stored {
 
     /// The stored cluster's etcd clusters. Where its documents name no backup store, it is where kops
     /// puts it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Stored::read_members`].
     pub(crate) async fn read_etcd_clusters(&self) -> Result<Vec<EtcdCluster>, Fault> {
         let mut found = match self.generation {
             Generation::Legacy => read_etcd_clusters(&self.read_spec("cluster.spec").await?)?,
@@ -109,10 +105,6 @@ impl Stored {
 
     /// The cluster's life, from its CA: a bundle, or one object for each certificate. Nothing is known of it where the store
     /// has none.
-    ///
-    /// # Errors
-    ///
-    /// What reading the objects comes to.
     pub(super) async fn read_cluster_generation(&self) -> Result<ClusterGeneration, Fault> {
         let ca_bundle = match self.generation {
             Generation::Legacy => self.read_older_ca_bundle().await?,

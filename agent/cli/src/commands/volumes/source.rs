@@ -40,10 +40,6 @@ struct Place {
 }
 
 /// Looks once. `volume` is looked at even if it has no tag of the cluster.
-///
-/// # Errors
-///
-/// Prints what is wrong and returns the exit status.
 pub(crate) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> Result<Seen, u8> {
     let request = ViewRequest {
         instance_group: arguments.instance_group.clone(),

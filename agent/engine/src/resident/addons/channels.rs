@@ -143,10 +143,6 @@ impl Kept {
 }
 
 /// Reads a manifest, and tells whether it is another than its channel names.
-///
-/// # Errors
-///
-/// As [`Store::manifest`].
 pub(crate) async fn read_manifest<H: Objects>(
     host: &H,
     addon: &Addon,

@@ -122,10 +122,6 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
     }
 
     /// Which add-ons the cluster has in which version, by namespace and name.
-    ///
-    /// # Errors
-    ///
-    /// As [`ClusterClient::open`].
     pub(crate) async fn versions(&self) -> Result<BTreeMap<(String, String), AddonVersion>, Fault> {
         let query = ObjectQuery {
             served: namespaces(),
@@ -243,10 +239,6 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
     }
 
     /// Where an object of a manifest belongs.
-    ///
-    /// # Errors
-    ///
-    /// As [`ClusterClient::served`].
     pub(crate) async fn place_of(&self, object: &ClusterObject) -> Result<ObjectPlace, Fault> {
         let served = self.served(&object.kind(), object.name()).await?;
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
@@ -261,10 +253,6 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
     /// Brings one object about, or with `dry_run` has the server say what would come of it.
     ///
     /// What another manager holds is taken over: the channel is what the cluster's operators asked for.
-    ///
-    /// # Errors
-    ///
-    /// The fault of the object, which it names.
     pub(crate) async fn apply(
         &self,
         object: &ClusterObject,

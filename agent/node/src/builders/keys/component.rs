@@ -15,10 +15,6 @@ pub(super) struct Component {
 
 impl Component {
     /// Its kubeconfig, and its serving certificate unless the spec names another.
-    ///
-    /// # Errors
-    ///
-    /// `config.missing-key`.
     pub(super) fn build(&self, context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let name = self.name;
         let issuer = context.issuer(KUBERNETES_CA)?;

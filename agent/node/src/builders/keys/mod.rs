@@ -51,10 +51,6 @@ pub(super) const BUILDERS: &[Builder] = &[
 ];
 
 /// The domain of the cluster's services.
-///
-/// # Errors
-///
-/// `config.missing-key`.
 fn cluster_domain<'a>(context: &Context<'a>) -> Result<&'a str, Fault> {
     let config = context.config;
     let section = config.api_server.as_ref();

@@ -29,10 +29,6 @@ pub(super) fn key(context: &Context<'_>, keyset: &str, path: &str) -> Result<Fil
 }
 
 /// `<base>.crt` and `<base>.key`, both 0600: the certificate is that of the one generation whose key is beside it.
-///
-/// # Errors
-///
-/// As [`key`].
 pub(super) fn pair(context: &Context<'_>, keyset: &str, base: &str) -> Result<[File; 2], Fault> {
     let (certificate, _) = material(context, keyset)?;
     let certificate = File::plain(&format!("{base}.crt"), certificate).mode(0o600);

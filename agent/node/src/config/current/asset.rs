@@ -28,10 +28,6 @@ pub(super) fn read_assets(
 }
 
 /// The archives of container images of one processor.
-///
-/// # Errors
-///
-/// As [`read_assets`], at the place of the image's hash.
 pub(super) fn read_images(
     source: &str,
     root: &Yaml,
