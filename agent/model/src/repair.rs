@@ -122,7 +122,7 @@ words! {
         /// The group is so small that its share is less than one instance.
         GroupTooSmall = "group-too-small",
         /// Too many nodes of the group have the same symptom at once.
-        ManyAlike = "many-alike",
+        SharedSymptom = "shared-symptom",
         /// Too many nodes of the group have any symptom at once.
         ManyUnhealthy = "many-unhealthy",
         /// Most nodes of the group in this zone are unhealthy or gone.

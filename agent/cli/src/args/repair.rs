@@ -23,7 +23,8 @@ pub(crate) struct RepairArguments {
     /// (also: QUAKE_AGENT_ON_UNHEALTHY) [default: nothing]
     #[arg(long, value_enum, value_name = "SIGNAL")]
     pub(crate) on_unhealthy: Option<OnUnhealthy>,
-    /// The most of the group that may be away at a time, one of two at least (also: QUAKE_AGENT_REPAIR_SHARE) [default: 10%]
+    /// The largest share of the group that may be away at a time; of two instances it is one
+    /// (also: QUAKE_AGENT_REPAIR_SHARE) [default: 10%]
     #[arg(long, value_name = "PERCENT")]
     pub(crate) repair_share: Option<RepairShare>,
     /// The cluster's directory in the state store, where unhealthy nodes leave notes for each other: for nodes that use no

@@ -221,7 +221,7 @@ async fn twenty_agents_that_fail_at_once_with_one_symptom_replace_none() {
     assert_eq!(total_requests(&agents), 0);
     for agent in &agents {
         let last = agent.decisions().last().cloned();
-        assert_eq!(last, Some(RepairDecision::skip(SkipReason::ManyAlike)));
+        assert_eq!(last, Some(RepairDecision::skip(SkipReason::SharedSymptom)));
     }
     // The group is looked at more and more seldom.
     let looks = agents

@@ -197,8 +197,8 @@ impl GroupCheck<'_> {
         if self.situation.etcd.is_some_and(|etcd| !etcd.keeps_quorum()) {
             return Some(SkipReason::Quorum);
         }
-        if self.is_alike() {
-            return Some(SkipReason::ManyAlike);
+        if self.shares_symptom() {
+            return Some(SkipReason::SharedSymptom);
         }
         if self.is_unhealthy() {
             return Some(SkipReason::ManyUnhealthy);
@@ -248,7 +248,7 @@ impl GroupCheck<'_> {
         self.peers.iter().filter(known)
     }
 
-    fn is_alike(&self) -> bool {
+    fn shares_symptom(&self) -> bool {
         let symptoms = &self.situation.symptoms;
         let alike = |peer: &&Peer| !peer.symptoms.is_disjoint(symptoms);
         1 + self.unhealthy_peers().filter(alike).count() > self.most(ALIKE_OF)

@@ -80,7 +80,7 @@ const SKIPPED: &[(Reason, Change)] = &[
         population(it).members.truncate(1);
         population(it).desired = 1;
     }),
-    (Reason::ManyAlike, |it| {
+    (Reason::SharedSymptom, |it| {
         let alike = |index| peer(index, 5000, Symptom::Runtime, false);
         it.peers = Some([1, 3].map(alike).into());
     }),
