@@ -18,6 +18,17 @@ pub struct Builder {
     pub build: fn(&Context<'_>) -> Result<Vec<Item>, Fault>,
 }
 
+/// The list of a group, from the names of its modules.
+macro_rules! group {
+    ($($module:ident),+ $(,)?) => {
+        &[$($crate::builders::Builder {
+            name: stringify!($module),
+            build: $module::build,
+        }),+]
+    };
+}
+pub(super) use group;
+
 /// What one builder yielded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Built {

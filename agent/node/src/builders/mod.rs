@@ -1,7 +1,7 @@
 //! What a node of kops 1.32 to 1.37 is to have: one small builder for each concern, which yields items.
 //!
 //! A builder is a pure function of the [`Context`]; it knows no phase, no order and no other builder. To add one: a file in
-//! its group's directory, and a row in the group's list. `docs/adr/0019` says why, and what becomes of items.
+//! its group's directory, and its name in the group's list. `docs/adr/0019` says why, and what becomes of items.
 
 mod base;
 pub mod bootstrap;

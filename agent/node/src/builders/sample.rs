@@ -126,20 +126,7 @@ mod tests {
     use quake_model::fault::Code;
 
     fn name_of(sample: &Sample) -> Result<String, Fault> {
-        fn none(_: &Context<'_>) -> Result<Vec<Item>, Fault> {
-            Ok(Vec::new())
-        }
-        sample.try_items(none)?;
-        let context = Context::new(Inputs {
-            boot: &sample.boot,
-            config: &sample.config,
-            instance: &sample.instance,
-            machine: &sample.machine,
-            distribution: sample.distribution,
-            objects: &sample.objects,
-            members: &sample.members,
-        })?;
-        Ok(context.node_name().to_owned())
+        Ok(sample.context()?.node_name().to_owned())
     }
 
     #[test]

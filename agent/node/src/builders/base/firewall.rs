@@ -30,8 +30,9 @@ done
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let script = File::plain(SCRIPT, TEXT).mode(0o755);
     // Most images accept everything, and a node on one needs no script to work.
+    let text = script_unit("Firewall that lets pods through", SCRIPT);
     let unit = context
-        .unit("kubernetes-iptables-setup.service", unit())
+        .unit("kubernetes-iptables-setup.service", text)
         .reading([SCRIPT])
         .optional();
     let mut items = vec![Item::File(script), Item::Unit(unit)];
@@ -44,15 +45,16 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(items)
 }
 
-fn unit() -> String {
+/// A unit that runs a script once, before the network is there.
+pub(in crate::builders) fn script_unit(description: &str, script: &str) -> String {
     UnitText::new()
         .section("Unit")
-        .set("Description", "Firewall that lets pods through")
+        .set("Description", description)
         .set("Before", "network.target")
         .section("Service")
         .set("Type", "oneshot")
         .set("RemainAfterExit", "yes")
-        .set("ExecStart", SCRIPT)
+        .set("ExecStart", script)
         .section("Install")
         .set("WantedBy", "basic.target")
         .finish()

@@ -16,35 +16,14 @@ pub(super) use addons_pod::addons_pod;
 pub(super) use etcd_manifests::manifest_path as etcd_manifest_path;
 pub(super) use static_pod::manifest_path;
 
-use super::Builder;
+use super::builder::{Builder, group};
 
-pub(super) const BUILDERS: &[Builder] = &[
-    Builder {
-        name: "api_server",
-        build: api_server::build,
-    },
-    Builder {
-        name: "channels",
-        build: channels::build,
-    },
-    Builder {
-        name: "cloud_config",
-        build: cloud_config::build,
-    },
-    Builder {
-        name: "controller_manager",
-        build: controller_manager::build,
-    },
-    Builder {
-        name: "etcd_manifests",
-        build: etcd_manifests::build,
-    },
-    Builder {
-        name: "protokube",
-        build: protokube::build,
-    },
-    Builder {
-        name: "scheduler",
-        build: scheduler::build,
-    },
+pub(super) const BUILDERS: &[Builder] = group![
+    api_server,
+    channels,
+    cloud_config,
+    controller_manager,
+    etcd_manifests,
+    protokube,
+    scheduler,
 ];

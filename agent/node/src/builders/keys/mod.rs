@@ -12,42 +12,19 @@ mod scheduler_keys;
 mod service_address;
 mod stored;
 
-use super::{Builder, Context};
+use super::Context;
+use super::builder::{Builder, group};
 use quake_model::fault::Fault;
 
-pub(super) const BUILDERS: &[Builder] = &[
-    Builder {
-        name: "api_server_keys",
-        build: api_server_keys::build,
-    },
-    Builder {
-        name: "authenticators",
-        build: authenticators::build,
-    },
-    Builder {
-        name: "controller_manager_keys",
-        build: controller_manager_keys::build,
-    },
-    Builder {
-        name: "etcd_manager_keys",
-        build: etcd_manager_keys::build,
-    },
-    Builder {
-        name: "healthcheck_keys",
-        build: healthcheck_keys::build,
-    },
-    Builder {
-        name: "kops_controller",
-        build: kops_controller::build,
-    },
-    Builder {
-        name: "kubectl",
-        build: kubectl::build,
-    },
-    Builder {
-        name: "scheduler_keys",
-        build: scheduler_keys::build,
-    },
+pub(super) const BUILDERS: &[Builder] = group![
+    api_server_keys,
+    authenticators,
+    controller_manager_keys,
+    etcd_manager_keys,
+    healthcheck_keys,
+    kops_controller,
+    kubectl,
+    scheduler_keys,
 ];
 
 /// The domain of the cluster's services.

@@ -53,7 +53,6 @@ fn by_addresses(capacity: EniCapacity) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builders::Inputs;
     use crate::builders::sample::Sample;
 
     fn limit(keys: &str, capacity: Option<(u32, u32)>) -> Option<i64> {
@@ -62,16 +61,7 @@ mod tests {
             interfaces,
             addresses_per_interface: addresses,
         });
-        let context = Context::new(Inputs {
-            boot: &sample.boot,
-            config: &sample.config,
-            instance: &sample.instance,
-            machine: &sample.machine,
-            distribution: sample.distribution,
-            objects: &sample.objects,
-            members: &sample.members,
-        });
-        max_pods(&context.expect("a good sample"))
+        sample.with(max_pods)
     }
 
     #[test]

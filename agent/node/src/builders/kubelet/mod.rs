@@ -14,41 +14,17 @@ mod slices;
 
 pub use max_pods::needs_eni_capacity;
 
-use super::Builder;
+use super::builder::{Builder, group};
 
-pub(super) const BUILDERS: &[Builder] = &[
-    Builder {
-        name: "credential_provider",
-        build: credential_provider::build,
-    },
-    Builder {
-        name: "kube_proxy",
-        build: kube_proxy::build,
-    },
-    Builder {
-        name: "kubelet_certificates",
-        build: kubelet_certificates::build,
-    },
-    Builder {
-        name: "kubelet_config",
-        build: kubelet_config::build,
-    },
-    Builder {
-        name: "kubelet_environment",
-        build: kubelet_environment::build,
-    },
-    Builder {
-        name: "kubelet_programs",
-        build: kubelet_programs::build,
-    },
-    Builder {
-        name: "kubelet_unit",
-        build: kubelet_unit::build,
-    },
-    Builder {
-        name: "slices",
-        build: slices::build,
-    },
+pub(super) const BUILDERS: &[Builder] = group![
+    credential_provider,
+    kube_proxy,
+    kubelet_certificates,
+    kubelet_config,
+    kubelet_environment,
+    kubelet_programs,
+    kubelet_unit,
+    slices,
 ];
 
 const CONFIG: &str = "/var/lib/kubelet/kubelet.conf";

@@ -1,8 +1,7 @@
 //! containerd as the runtime: its configuration, its unit or what is added to the image's, and its programs
 //! where the spec pins them.
 
-use super::cni;
-use super::layout;
+use super::{cni, layout, programs};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{File, Item};
@@ -16,7 +15,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     let write = |path: &str, text: String| Item::File(File::plain(path, text));
     let mut items = Vec::new();
     if let Some(archive) = archive(spec) {
-        items.extend(programs(archive, known));
+        items.extend(programs::items(archive, known, "/usr/local/bin"));
         items.push(write(&layout::unit("containerd.service"), unit()));
     }
     items.extend(container_runner(spec));
@@ -32,30 +31,7 @@ pub(crate) fn unit_files(spec: &NodeSpec) -> Vec<String> {
 }
 
 fn archive(spec: &NodeSpec) -> Option<&AssetSpec> {
-    spec.assets
-        .iter()
-        .find(|asset| asset.kind == AssetKind::Archive && asset.name.starts_with("containerd-"))
-}
-
-fn programs(archive: &AssetSpec, known: &PlanInputs) -> Vec<Item> {
-    let mut names = known
-        .members
-        .get(&archive.digest)
-        .cloned()
-        .unwrap_or_default();
-    names.sort();
-    names.dedup();
-    names
-        .into_iter()
-        .map(|name| {
-            Item::Program(Place {
-                asset: archive.digest.clone(),
-                path: format!("/usr/local/bin/{name}"),
-                member: Some(name),
-                mode: 0o755,
-            })
-        })
-        .collect()
+    programs::archive(spec, "containerd-")
 }
 
 /// runc, whose releases are one file for each processor.

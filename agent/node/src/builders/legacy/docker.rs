@@ -1,15 +1,15 @@
 //! docker as the runtime: its flags, its units, and its programs where the spec pins them.
 
-use super::layout;
+use super::{layout, programs};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{File, Item};
-use quake_model::spec::{AssetKind, AssetSpec, DockerRuntime, NodeSpec};
-use quake_model::step::Place;
+use quake_model::spec::{AssetSpec, DockerRuntime, NodeSpec};
 
 pub(crate) fn items(spec: &NodeSpec, docker: &DockerRuntime, known: &PlanInputs) -> Vec<Item> {
-    let mut items = programs(spec, known);
+    let archived = archive(spec).map(|archive| programs::items(archive, known, "/usr/bin"));
+    let mut items = archived.unwrap_or_default();
     let uses_socket = known.os.is_debian_family();
     let write = |path: &str, text: String| Item::File(File::plain(path, text));
     items.push(write(
@@ -26,33 +26,7 @@ pub(crate) fn items(spec: &NodeSpec, docker: &DockerRuntime, known: &PlanInputs)
 
 /// The archive of docker's static programs, where the spec pins one.
 fn archive(spec: &NodeSpec) -> Option<&AssetSpec> {
-    spec.assets
-        .iter()
-        .find(|asset| asset.kind == AssetKind::Archive && asset.name.starts_with("docker-"))
-}
-
-fn programs(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
-    let Some(archive) = archive(spec) else {
-        return Vec::new();
-    };
-    let mut names = known
-        .members
-        .get(&archive.digest)
-        .cloned()
-        .unwrap_or_default();
-    names.sort();
-    names.dedup();
-    names
-        .into_iter()
-        .map(|name| {
-            Item::Program(Place {
-                asset: archive.digest.clone(),
-                path: format!("/usr/bin/{name}"),
-                member: Some(name),
-                mode: 0o755,
-            })
-        })
-        .collect()
+    programs::archive(spec, "docker-")
 }
 
 fn environment(docker: &DockerRuntime, known: &PlanInputs) -> String {

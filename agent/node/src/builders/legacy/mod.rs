@@ -16,6 +16,7 @@ pub(crate) mod network;
 pub(crate) mod node_object;
 mod pki;
 mod pod;
+mod programs;
 mod proxy_environment;
 mod static_pods;
 mod sysctl;

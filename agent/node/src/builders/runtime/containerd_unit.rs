@@ -77,20 +77,10 @@ pub(super) fn drop_in() -> String {
 #[cfg(test)]
 mod tests {
     use crate::builders::sample::Sample;
-    use crate::builders::{Context, Inputs};
     use crate::distribution::{Distribution, Project};
 
     fn text(sample: &Sample) -> String {
-        let context = Context::new(Inputs {
-            boot: &sample.boot,
-            config: &sample.config,
-            instance: &sample.instance,
-            machine: &sample.machine,
-            distribution: sample.distribution,
-            objects: &sample.objects,
-            members: &sample.members,
-        });
-        super::text(&context.expect("a good sample"))
+        sample.with(super::text)
     }
 
     #[test]

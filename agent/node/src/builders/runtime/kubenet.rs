@@ -2,8 +2,8 @@
 
 use super::{NETWORK_TEMPLATE, is_skipped};
 use crate::builders::Context;
+use crate::builders::base::script_unit;
 use quake_formats::flags::shell_word;
-use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 
@@ -20,7 +20,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     // Where every address is the cluster's, nothing leaves it.
     if let Some(cidr) = cidr.filter(|cidr| !cidr.ends_with("/0")) {
         let script = File::plain(SCRIPT, script(cidr)).mode(0o755);
-        let unit = context.unit("cni-iptables-setup.service", unit());
+        let unit = context.unit(
+            "cni-iptables-setup.service",
+            script_unit("Masquerading of pods", SCRIPT),
+        );
         items.push(Item::File(script));
         items.push(Item::Unit(unit.reading([SCRIPT])));
     }
@@ -74,20 +77,6 @@ fn script(cidr: &str) -> String {
          nat -C POSTROUTING -m addrtype ! --dst-type LOCAL -j IP-MASQ 2>/dev/null ||\n\
          \x20 nat -A POSTROUTING -m addrtype ! --dst-type LOCAL -j IP-MASQ\n"
     )
-}
-
-fn unit() -> String {
-    UnitText::new()
-        .section("Unit")
-        .set("Description", "Masquerading of pods")
-        .set("Before", "network.target")
-        .section("Service")
-        .set("Type", "oneshot")
-        .set("RemainAfterExit", "yes")
-        .set("ExecStart", SCRIPT)
-        .section("Install")
-        .set("WantedBy", "basic.target")
-        .finish()
 }
 
 #[cfg(test)]

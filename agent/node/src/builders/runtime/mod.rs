@@ -11,41 +11,17 @@ mod operator_tool;
 mod registry_hosts;
 mod warm_pool;
 
-use super::Builder;
+use super::builder::{Builder, group};
 
-pub(super) const BUILDERS: &[Builder] = &[
-    Builder {
-        name: "containerd",
-        build: containerd::build,
-    },
-    Builder {
-        name: "containerd_config",
-        build: containerd_config::build,
-    },
-    Builder {
-        name: "crictl",
-        build: crictl::build,
-    },
-    Builder {
-        name: "images",
-        build: images::build,
-    },
-    Builder {
-        name: "kubenet",
-        build: kubenet::build,
-    },
-    Builder {
-        name: "nerdctl",
-        build: nerdctl::build,
-    },
-    Builder {
-        name: "registry_hosts",
-        build: registry_hosts::build,
-    },
-    Builder {
-        name: "warm_pool",
-        build: warm_pool::build,
-    },
+pub(super) const BUILDERS: &[Builder] = group![
+    containerd,
+    containerd_config,
+    crictl,
+    images,
+    kubenet,
+    nerdctl,
+    registry_hosts,
+    warm_pool,
 ];
 
 const CONFIG: &str = "/etc/containerd/config.toml";
