@@ -105,16 +105,9 @@ mod tests {
             name: "quake-agent.service".into(),
             found: true,
             active,
-            sub_state: String::new(),
             enabled: true,
             installable: true,
-            needs_reload: false,
-            restarts: 0,
-            active_since_us: 0,
-            result: String::new(),
-            main_started_us: 0,
-            main_ended: None,
-            notifies: false,
+            ..UnitFacts::default()
         }
     }
 

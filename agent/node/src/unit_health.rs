@@ -73,15 +73,10 @@ mod tests {
             found: true,
             active,
             sub_state: sub_state.into(),
-            enabled: false,
             installable: true,
-            needs_reload: false,
             restarts,
-            active_since_us: 0,
             result: result.into(),
-            main_started_us: 0,
-            main_ended: None,
-            notifies: false,
+            ..UnitFacts::default()
         }
     }
 

@@ -262,14 +262,8 @@ pub(crate) fn unit_at_rest(name: &str) -> UnitFacts {
         found: true,
         active: ActiveState::Inactive,
         sub_state: "dead".to_owned(),
-        enabled: false,
         installable: true,
-        needs_reload: false,
-        restarts: 0,
-        active_since_us: 0,
         result: "success".to_owned(),
-        main_started_us: 0,
-        main_ended: None,
-        notifies: false,
+        ..UnitFacts::default()
     }
 }

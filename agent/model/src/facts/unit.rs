@@ -3,19 +3,20 @@
 use serde::{Deserialize, Serialize};
 
 /// A unit's active state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ActiveState {
     Active,
     Activating,
     Deactivating,
     Reloading,
+    #[default]
     Inactive,
     Failed,
 }
 
 /// A unit as systemd shows it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnitFacts {
     /// Its name with its suffix.

@@ -102,16 +102,10 @@ fn unit(active: ActiveState, main_started_us: u64) -> UnitFacts {
         name: UNIT.to_owned(),
         found: true,
         active,
-        sub_state: String::new(),
         enabled: true,
         installable: true,
-        needs_reload: false,
-        restarts: 0,
-        active_since_us: 0,
-        result: String::new(),
         main_started_us,
-        main_ended: None,
-        notifies: false,
+        ..UnitFacts::default()
     }
 }
 

@@ -67,16 +67,11 @@ fn unit(active: ActiveState) -> UnitFacts {
         name: "kubelet.service".into(),
         found: true,
         active,
-        sub_state: String::new(),
         enabled: true,
         installable: true,
-        needs_reload: false,
-        restarts: 0,
         active_since_us: 100,
         result: "success".into(),
-        main_started_us: 0,
-        main_ended: None,
-        notifies: false,
+        ..UnitFacts::default()
     }
 }
 

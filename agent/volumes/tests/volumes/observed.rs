@@ -96,15 +96,8 @@ fn observed(world: &World, members: &[&str]) -> World {
         .collect();
     let instance = InstanceFacts {
         instance_id: world.me.instance_id.clone(),
-        instance_type: String::new(),
         zone: world.me.zone.clone(),
-        region: String::new(),
-        account_id: String::new(),
-        image_id: String::new(),
-        private_ip: String::new(),
-        local_hostname: String::new(),
-        mac: String::new(),
-        architecture: String::new(),
+        ..InstanceFacts::default()
     };
     let known = LocalFacts {
         cluster_generation: world.cluster_generation.clone(),

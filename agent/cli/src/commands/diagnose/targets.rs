@@ -217,16 +217,8 @@ mod tests {
         };
         let record = Record {
             instance: Some(InstanceFacts {
-                instance_id: "i-1".to_owned(),
-                instance_type: "m5.large".to_owned(),
-                zone: "eu-west-1a".to_owned(),
                 region: "eu-west-1".to_owned(),
-                account_id: "123456789012".to_owned(),
-                image_id: "ami-1".to_owned(),
-                private_ip: "10.0.0.10".to_owned(),
-                local_hostname: "ip-10-0-0-10.eu-west-1.compute.internal".to_owned(),
-                mac: "02:00:00:00:00:01".to_owned(),
-                architecture: "x86_64".to_owned(),
+                ..InstanceFacts::default()
             }),
             ..Record::default()
         };
