@@ -31,14 +31,11 @@ impl AutoScaling {
         let client = self.aws.autoscaling().await?;
         self.aws.count(action);
         let request = client.describe_auto_scaling_instances();
-        match request.instance_ids(instance_id).send().await {
-            Ok(answer) => {
-                let found = answer.auto_scaling_instances().first();
-                let group = found.and_then(|found| found.auto_scaling_group_name());
-                Ok(group.map(str::to_owned))
-            }
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.instance_ids(instance_id).send().await;
+        let answer = self.aws.answer(&attempt, sent).await?;
+        let found = answer.auto_scaling_instances().first();
+        let group = found.and_then(|found| found.auto_scaling_group_name());
+        Ok(group.map(str::to_owned))
     }
 
     /// Tells the group of an instance that it is unhealthy. A grace period is for instances that may yet become healthy,
@@ -56,10 +53,8 @@ impl AutoScaling {
             .set_instance_health()
             .instance_id(instance_id)
             .health_status("Unhealthy");
-        match request.should_respect_grace_period(false).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.should_respect_grace_period(false).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     /// Looks whether a group has a lifecycle hook of this name.
@@ -76,15 +71,13 @@ impl AutoScaling {
         let request = client
             .describe_lifecycle_hooks()
             .auto_scaling_group_name(group);
-        match request.send().await {
+        match self.aws.answer(&attempt, request.send().await).await {
             Ok(answer) => {
                 let mut hooks = answer.lifecycle_hooks().iter();
                 Ok(hooks.any(|found| found.lifecycle_hook_name() == Some(hook)))
             }
-            Err(error) => match self.aws.failed(&attempt, error).await {
-                error if error.condition == Condition::Missing => Ok(false),
-                error => Err(error),
-            },
+            Err(error) if error.condition == Condition::Missing => Ok(false),
+            Err(error) => Err(error),
         }
     }
 
@@ -105,10 +98,8 @@ impl AutoScaling {
         let request = client
             .describe_auto_scaling_groups()
             .set_auto_scaling_group_names(Some(names.to_vec()));
-        match request.send().await {
-            Ok(answer) => Ok(answer.auto_scaling_groups().iter().map(view).collect()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let answer = self.aws.answer(&attempt, request.send().await).await?;
+        Ok(answer.auto_scaling_groups().iter().map(view).collect())
     }
 
     /// Completes the action of a lifecycle hook.
@@ -131,10 +122,8 @@ impl AutoScaling {
             .auto_scaling_group_name(&completion.group)
             .lifecycle_hook_name(completion.hook.as_str())
             .instance_id(&completion.instance_id);
-        match request.lifecycle_action_result(result).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.lifecycle_action_result(result).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     /// An attempt on a group, on `any`, or on `*` for what knows no resources.

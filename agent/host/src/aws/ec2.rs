@@ -82,10 +82,7 @@ impl Ec2 {
                 .set_next_token(token)
                 .send()
                 .await;
-            let page = match sent {
-                Ok(page) => page,
-                Err(error) => return Err(self.aws.failed(&attempt, error).await),
-            };
+            let page = self.aws.answer(&attempt, sent).await?;
             found.extend(page.volumes().iter().filter_map(volume_facts));
             token = page.next_token.filter(|token| !token.is_empty());
             if token.is_none() {
@@ -110,10 +107,7 @@ impl Ec2 {
                 .set_next_token(token)
                 .send()
                 .await;
-            let page = match sent {
-                Ok(page) => page,
-                Err(error) => return Err(self.aws.failed(&attempt, error).await),
-            };
+            let page = self.aws.answer(&attempt, sent).await?;
             let instances = page.reservations().iter().flat_map(Reservation::instances);
             found.extend(instances.filter_map(instance_view));
             token = page.next_token.filter(|token| !token.is_empty());
@@ -187,10 +181,8 @@ impl Cloud for Ec2 {
             .attach_volume()
             .volume_id(volume_id)
             .instance_id(instance_id);
-        match request.device(device_name).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.device(device_name).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     async fn keep_on_termination(
@@ -210,10 +202,8 @@ impl Cloud for Ec2 {
             .device_name(device_name)
             .ebs(keep.build());
         let request = client.modify_instance_attribute().instance_id(instance_id);
-        match request.block_device_mappings(mapping.build()).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.block_device_mappings(mapping.build()).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     async fn tag_volume(
@@ -231,10 +221,8 @@ impl Cloud for Ec2 {
         let tag = |(key, value)| Tag::builder().key(key).value(value).build();
         let tags: Vec<Tag> = tags.iter().map(tag).collect();
         let request = client.create_tags().resources(volume_id);
-        match request.set_tags(Some(tags)).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.set_tags(Some(tags)).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     /// Asks nobody when no key is named: to EC2, no keys would mean every tag (DeleteTags, API reference).
@@ -254,10 +242,8 @@ impl Cloud for Ec2 {
             .map(|key| Tag::builder().key(key).build())
             .collect();
         let request = client.delete_tags().resources(volume_id);
-        match request.set_tags(Some(tags)).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.set_tags(Some(tags)).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     async fn assign_prefix(&self, interface_id: &str) -> Result<(), PortError> {
@@ -270,10 +256,8 @@ impl Cloud for Ec2 {
         let request = client
             .assign_ipv6_addresses()
             .network_interface_id(interface_id);
-        match request.ipv6_prefix_count(1).send().await {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.ipv6_prefix_count(1).send().await;
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     async fn describe_type(&self, instance_type: &str) -> Result<EniCapacity, PortError> {
@@ -284,10 +268,7 @@ impl Cloud for Ec2 {
         let request = client
             .describe_instance_types()
             .instance_types(instance_type.into());
-        let answer = match request.send().await {
-            Ok(answer) => answer,
-            Err(error) => return Err(self.aws.failed(&attempt, error).await),
-        };
+        let answer = self.aws.answer(&attempt, request.send().await).await?;
         let found = answer.instance_types().first();
         let network = found.and_then(|found| found.network_info());
         let number = |value: Option<i32>| value.and_then(|value| u32::try_from(value).ok());

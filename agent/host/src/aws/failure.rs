@@ -253,6 +253,21 @@ pub(crate) fn parse_date(text: &str) -> Option<Timestamp> {
 }
 
 impl Aws {
+    /// The answer to one attempt, or what its failure means.
+    pub(super) async fn answer<T, E>(
+        &self,
+        attempt: &Attempt,
+        sent: Result<T, SdkError<E, HttpResponse>>,
+    ) -> Result<T, PortError>
+    where
+        E: ProvideErrorMetadata + Error + 'static,
+    {
+        match sent {
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failed(attempt, error).await),
+        }
+    }
+
     /// What the failure of one attempt means. Credentials that are over are asked for anew by the next.
     pub(super) async fn failed<E>(
         &self,

@@ -33,10 +33,7 @@ impl Dns for Route53 {
         for _ in 0..PAGES {
             self.aws.count(action);
             let request = client.list_hosted_zones().set_marker(marker);
-            let page = match request.send().await {
-                Ok(page) => page,
-                Err(error) => return Err(self.aws.failed(&attempt, error).await),
-            };
+            let page = self.aws.answer(&attempt, request.send().await).await?;
             let zones = page.hosted_zones().iter().map(|zone| zone_facts(zone, &[]));
             found.extend(zones.filter(|zone| zone.name == name));
             marker = page.next_marker().map(str::to_owned);
@@ -52,14 +49,13 @@ impl Dns for Route53 {
         let attempt = self.zone_attempt(action, zone_id).await?;
         let client = self.aws.route53().await?;
         self.aws.count(action);
-        match client.get_hosted_zone().id(zone_id).send().await {
+        let sent = client.get_hosted_zone().id(zone_id).send().await;
+        match self.aws.answer(&attempt, sent).await {
             Ok(answer) => Ok(answer
                 .hosted_zone()
                 .map(|zone| zone_facts(zone, answer.vpcs()))),
-            Err(error) => match self.aws.failed(&attempt, error).await {
-                error if error.condition == Condition::Missing => Ok(None),
-                error => Err(error),
-            },
+            Err(error) if error.condition == Condition::Missing => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -87,10 +83,7 @@ impl Dns for Route53 {
                 .start_record_name(name)
                 .set_start_record_type(kind)
                 .set_start_record_identifier(set);
-            let page = match request.send().await {
-                Ok(page) => page,
-                Err(error) => return Err(self.aws.failed(&attempt, error).await),
-            };
+            let page = self.aws.answer(&attempt, request.send().await).await?;
             let records = page
                 .resource_record_sets()
                 .iter()
@@ -122,13 +115,10 @@ impl Dns for Route53 {
         let client = self.aws.route53().await?;
         self.aws.count(action);
         let request = client.change_resource_record_sets().hosted_zone_id(zone_id);
-        match request.change_batch(batch).send().await {
-            Ok(answer) => {
-                let id = answer.change_info().map(ChangeInfo::id);
-                Ok(bare_change_id(id.unwrap_or_default()).to_owned())
-            }
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        let sent = request.change_batch(batch).send().await;
+        let answer = self.aws.answer(&attempt, sent).await?;
+        let id = answer.change_info().map(ChangeInfo::id);
+        Ok(bare_change_id(id.unwrap_or_default()).to_owned())
     }
 
     async fn look_change(&self, change_id: &str) -> Result<ChangeProgress, PortError> {
@@ -138,12 +128,11 @@ impl Dns for Route53 {
         let attempt = self.attempt(action, &resource, &subject).await?;
         let client = self.aws.route53().await?;
         self.aws.count(action);
-        match client.get_change().id(change_id).send().await {
-            Ok(answer) => match answer.change_info().map(ChangeInfo::status) {
-                Some(ChangeStatus::Insync) => Ok(ChangeProgress::InSync),
-                _ => Ok(ChangeProgress::Pending),
-            },
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
+        let sent = client.get_change().id(change_id).send().await;
+        let answer = self.aws.answer(&attempt, sent).await?;
+        match answer.change_info().map(ChangeInfo::status) {
+            Some(ChangeStatus::Insync) => Ok(ChangeProgress::InSync),
+            _ => Ok(ChangeProgress::Pending),
         }
     }
 }

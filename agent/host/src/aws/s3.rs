@@ -74,11 +74,10 @@ impl S3 {
                 request.set_if_none_match(tag.map(str::to_owned)).send()
             })
             .await?;
-        let answer = match sent {
-            Ok(answer) => answer,
-            Err(error) if tag.is_some() && is_unchanged(&error) => return Ok(None),
-            Err(error) => return Err(self.aws.failed(&attempt, error).await),
-        };
+        if tag.is_some() && sent.as_ref().is_err_and(is_unchanged) {
+            return Ok(None);
+        }
+        let answer = self.aws.answer(&attempt, sent).await?;
         let length = answer.content_length().unwrap_or(0);
         if u64::try_from(length).is_ok_and(|length| length > MAX_OBJECT_BYTES) {
             return Err(too_large(location));
@@ -108,10 +107,7 @@ impl S3 {
                     request.set_continuation_token(token.clone()).send()
                 })
                 .await?;
-            let page = match sent {
-                Ok(page) => page,
-                Err(error) => return Err(self.aws.failed(&attempt, error).await),
-            };
+            let page = self.aws.answer(&attempt, sent).await?;
             let keys = page.contents().iter().filter_map(|object| object.key());
             let folders = page
                 .common_prefixes()
@@ -146,10 +142,7 @@ impl S3 {
                 request.body(body).send()
             })
             .await?;
-        match sent {
-            Ok(_) => Ok(()),
-            Err(error) => Err(self.aws.failed(&attempt, error).await),
-        }
+        self.aws.answer(&attempt, sent).await.map(drop)
     }
 
     /// Sends a request to the bucket's region as far as it is known, and where S3 says it is if it is

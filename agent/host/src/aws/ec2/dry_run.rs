@@ -25,7 +25,7 @@ pub enum DryRun {
         volume_id: String,
         instance_id: String,
     },
-    /// ReconcileMode a volume when its instance is terminated.
+    /// Keep a volume when its instance is terminated.
     KeepVolume {
         instance_id: String,
         /// The device name it is attached under.
