@@ -89,13 +89,34 @@ pub(super) fn is_start(bytes: &[u8], at: usize) -> bool {
         || ends_with(6, b"\\u00")
 }
 
+/// How many bytes there are, and which.
+type Bytes = (Range<usize>, fn(u8) -> bool);
+
 /// A form without a prefix: a mark, and how far the token goes before and behind it.
 struct Form {
     mark: &'static str,
-    before: (Range<usize>, fn(u8) -> bool),
-    behind: (Range<usize>, fn(u8) -> bool),
+    before: Bytes,
+    behind: Bytes,
     /// Whether what is before the mark may be seen.
     shows: bool,
+}
+
+/// A form whose mark and what is before it are masked, too.
+const fn hidden(mark: &'static str, before: Bytes, behind: Bytes) -> Form {
+    Form {
+        mark,
+        before,
+        behind,
+        shows: false,
+    }
+}
+
+/// A form whose mark and what is before it may be seen.
+const fn shown(mark: &'static str, before: Bytes, behind: Bytes) -> Form {
+    Form {
+        shows: true,
+        ..hidden(mark, before, behind)
+    }
 }
 
 const ANY: usize = 512;
@@ -106,97 +127,38 @@ const LONGEST_PUTTY: usize = 8 << 10;
 /// From the vendors' documentation.
 const FORMS: &[Form] = &[
     // Telegram's bots: a number, a colon, 35 characters.
-    Form {
-        mark: ":AA",
-        before: (8..13, is_digit),
-        behind: (32..34, is_base64_of_urls),
-        shows: false,
-    },
+    hidden(":AA", (8..13, is_digit), (32..34, is_base64_of_urls)),
     // Secrets of Azure's applications.
-    Form {
-        mark: "Q~",
-        before: (4..5, is_of_azure),
-        behind: (31..38, is_of_azure),
-        shows: false,
-    },
-    Form {
-        mark: ".atlasv1.",
-        before: (10..20, is_plain),
-        behind: (40..ANY, is_base64_of_urls),
-        shows: false,
-    },
-    Form {
-        mark: "-us",
-        before: (32..33, is_hex),
-        behind: (1..3, is_digit),
-        shows: false,
-    },
-    Form {
-        mark: "hooks.slack.com/",
-        before: (0..ANY, is_none),
-        behind: (20..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "/api/webhooks/",
-        before: (0..ANY, is_host),
-        behind: (40..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "/webhook/",
-        before: (0..ANY, is_host),
-        behind: (60..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "AZDO",
-        before: (76..77, is_plain),
-        behind: (4..5, is_plain),
-        shows: false,
-    },
-    Form {
-        mark: "/webhookb2/",
-        before: (0..ANY, is_host),
-        behind: (40..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "hooks.zapier.com/hooks/",
-        before: (0..ANY, is_none),
-        behind: (12..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "maker.ifttt.com/",
-        before: (0..ANY, is_none),
-        behind: (20..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "hc-ping.com/",
-        before: (0..ANY, is_none),
-        behind: (20..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "/integration/",
-        before: (0..ANY, is_host),
-        behind: (32..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "open.feishu.cn/open-apis/bot/v2/hook/",
-        before: (0..ANY, is_none),
-        behind: (20..ANY, is_path),
-        shows: true,
-    },
-    Form {
-        mark: "events.pagerduty.com/integration/",
-        before: (0..ANY, is_none),
-        behind: (20..ANY, is_path),
-        shows: true,
-    },
+    hidden("Q~", (4..5, is_of_azure), (31..38, is_of_azure)),
+    hidden(
+        ".atlasv1.",
+        (10..20, is_plain),
+        (40..ANY, is_base64_of_urls),
+    ),
+    hidden("-us", (32..33, is_hex), (1..3, is_digit)),
+    shown("hooks.slack.com/", (0..ANY, is_none), (20..ANY, is_path)),
+    shown("/api/webhooks/", (0..ANY, is_host), (40..ANY, is_path)),
+    shown("/webhook/", (0..ANY, is_host), (60..ANY, is_path)),
+    hidden("AZDO", (76..77, is_plain), (4..5, is_plain)),
+    shown("/webhookb2/", (0..ANY, is_host), (40..ANY, is_path)),
+    shown(
+        "hooks.zapier.com/hooks/",
+        (0..ANY, is_none),
+        (12..ANY, is_path),
+    ),
+    shown("maker.ifttt.com/", (0..ANY, is_none), (20..ANY, is_path)),
+    shown("hc-ping.com/", (0..ANY, is_none), (20..ANY, is_path)),
+    shown("/integration/", (0..ANY, is_host), (32..ANY, is_path)),
+    shown(
+        "open.feishu.cn/open-apis/bot/v2/hook/",
+        (0..ANY, is_none),
+        (20..ANY, is_path),
+    ),
+    shown(
+        "events.pagerduty.com/integration/",
+        (0..ANY, is_none),
+        (20..ANY, is_path),
+    ),
 ];
 
 fn is_none(_: u8) -> bool {
