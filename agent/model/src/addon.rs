@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::fault::Fault;
 use crate::time::Timestamp;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -35,33 +36,21 @@ impl fmt::Display for AddonVersion {
     }
 }
 
-/// How far one add-on is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum AddonState {
-    /// The API server does not answer yet.
-    WaitingForApi,
-    /// It is wanted, and its turn has not come.
-    #[default]
-    Waiting,
-    /// Its objects are being applied.
-    Applying,
-    /// The cluster has what the channel wants.
-    Applied,
-    /// Something of it could not be applied; the fault names the object, and it is tried again.
-    Failed,
-}
-
-impl AddonState {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::WaitingForApi => "waiting-for-api",
-            Self::Waiting => "waiting",
-            Self::Applying => "applying",
-            Self::Applied => "applied",
-            Self::Failed => "failed",
-        }
+words! {
+    /// How far one add-on is.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    AddonState {
+        /// The API server does not answer yet.
+        WaitingForApi = "waiting-for-api",
+        /// It is wanted, and its turn has not come.
+        #[default]
+        Waiting = "waiting",
+        /// Its objects are being applied.
+        Applying = "applying",
+        /// The cluster has what the channel wants.
+        Applied = "applied",
+        /// Something of it could not be applied; the fault names the object, and it is tried again.
+        Failed = "failed",
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::phase::Phase;
 use crate::time::Timestamp;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -47,21 +48,22 @@ pub struct KernelRecord {
     pub began_ms: u64,
 }
 
-/// How a boot stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum BootState {
-    /// Finding out who it is.
-    #[default]
-    Starting,
-    /// Finding out what to be.
-    Configuring,
-    Preparing,
-    /// Starting services and waiting for them to answer.
-    Joining,
-    Ready,
-    Failed,
-    Stopped,
+words! {
+    /// How a boot stands.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+    BootState {
+        /// Finding out who it is.
+        #[default]
+        Starting = "starting",
+        /// Finding out what to be.
+        Configuring = "configuring",
+        Preparing = "preparing",
+        /// Starting services and waiting for them to answer.
+        Joining = "joining",
+        Ready = "ready",
+        Failed = "failed",
+        Stopped = "stopped",
+    }
 }
 
 impl BootState {

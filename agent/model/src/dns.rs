@@ -3,6 +3,7 @@
 //! Only address records (type `A`) are spoken of: the agent publishes nothing else.
 
 use crate::fault::Code;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -47,22 +48,13 @@ pub fn bare_zone_id(id: &str) -> &str {
     id.trim_start_matches('/').trim_start_matches("hostedzone/")
 }
 
-/// Who can resolve the names of a zone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ZoneKind {
-    Public,
-    /// The VPCs that it is associated with.
-    Private,
-}
-
-impl ZoneKind {
-    /// The word for it.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Public => "public",
-            Self::Private => "private",
-        }
+words! {
+    /// Who can resolve the names of a zone.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    ZoneKind {
+        Public = "public",
+        /// The VPCs that it is associated with.
+        Private = "private",
     }
 }
 

@@ -48,7 +48,7 @@ const REQUESTED: &str = "requested_";
 impl PastRepair {
     /// Its name: `requested_<milliseconds>_<instance>_<symptom>+<symptom>`.
     pub fn name(&self) -> String {
-        let words: Vec<&str> = self.symptoms.iter().map(|one| one.word()).collect();
+        let words: Vec<&str> = self.symptoms.iter().map(|one| one.name()).collect();
         format!(
             "{REQUESTED}{:015}_{}_{}",
             self.at.0,
@@ -63,7 +63,7 @@ impl PastRepair {
         let (at, instance, words) = (parts.next()?, parts.next()?, parts.next()?);
         let known = |word: &str| {
             let mut all = Symptom::ALL.iter().copied();
-            all.find(|symptom| symptom.word() == word)
+            all.find(|symptom| symptom.name() == word)
         };
         Some(Self {
             at: Timestamp(at.parse().ok()?),

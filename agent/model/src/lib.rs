@@ -35,3 +35,4 @@ pub mod spec;
 pub mod step;
 pub mod time;
 pub mod transfer;
+mod words;

@@ -5,43 +5,16 @@
 use crate::event::{Envelope, Event};
 use crate::location::Location;
 use crate::time::Timestamp;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Writes an enum of words: its names in JSON, in text, and all of them in order.
-macro_rules! words {
-    ($(#[$outer:meta])* $name:ident { $($(#[$inner:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$outer])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-        pub enum $name {
-            $($(#[$inner])* #[serde(rename = $word)] $variant,)*
-        }
-
-        impl $name {
-            /// All of them, in their order.
-            pub const ALL: &[Self] = &[$(Self::$variant),*];
-
-            /// Its word, as JSON has it.
-            pub fn word(self) -> &'static str {
-                match self {
-                    $(Self::$variant => $word,)*
-                }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.word())
-            }
-        }
-    };
-}
-
 words! {
     /// One thing that is wrong with a node, and that another instance would not have.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     Symptom {
         /// The container runtime does not answer, or its unit is down.
         Runtime = "runtime",
@@ -80,6 +53,7 @@ impl Symptom {
 
 words! {
     /// A cause that others have, too: a new instance would meet it again.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     SharedCause {
         /// The API server does not answer.
         ApiServer = "api-server",
@@ -102,6 +76,7 @@ words! {
 
 words! {
     /// Why a node that is not healthy is not replaced.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
     SkipReason {
         /// No symptom has lasted long enough.
         NotLasting = "not-lasting",
@@ -203,7 +178,7 @@ impl fmt::Display for RepairDecision {
 
 /// A decision in one line: `replace the instance: runtime`, `not replaced (shared-cause: dns): runtime, kubelet`.
 pub fn repair_text(decision: &RepairDecision, symptoms: &BTreeSet<Symptom>) -> String {
-    let words: Vec<&str> = symptoms.iter().map(|symptom| symptom.word()).collect();
+    let words: Vec<&str> = symptoms.iter().map(|symptom| symptom.name()).collect();
     let words = words.join(", ");
     match decision {
         RepairDecision::Healthy => "nothing is wrong any more".to_owned(),

@@ -12,13 +12,13 @@ pub(crate) fn repair_json(record: &Record) -> Value {
     };
     let (verdict, reason, cause) = match &repair.decision {
         RepairDecision::Healthy => ("healthy", None, None),
-        RepairDecision::Skip { reason, cause } => ("skip", Some(reason.word()), *cause),
+        RepairDecision::Skip { reason, cause } => ("skip", Some(reason.name()), *cause),
         RepairDecision::Replace => ("replace", None, None),
     };
     json!({
         "verdict": verdict,
         "reason": reason,
-        "cause": cause.map(SharedCause::word),
+        "cause": cause.map(SharedCause::name),
         "symptoms": repair.symptoms,
         "since": repair.since.to_string(),
     })

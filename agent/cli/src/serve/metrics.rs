@@ -58,15 +58,6 @@ fn boot_state(record: &Record) -> [Family; 3] {
         Kind::Gauge,
         "Whether the node is ready",
     );
-    let all = [
-        (BootState::Starting, "starting"),
-        (BootState::Configuring, "configuring"),
-        (BootState::Preparing, "preparing"),
-        (BootState::Joining, "joining"),
-        (BootState::Ready, "ready"),
-        (BootState::Failed, "failed"),
-        (BootState::Stopped, "stopped"),
-    ];
     let state = Family::new(
         "quake_agent_state",
         Kind::Gauge,
@@ -75,8 +66,8 @@ fn boot_state(record: &Record) -> [Family; 3] {
     [
         build.with_label("version", env!("CARGO_PKG_VERSION"), 1.0),
         ready.with(flag(record.is_ready())),
-        all.into_iter().fold(state, |family, (state, name)| {
-            family.with_label("state", name, flag(record.state == state))
+        BootState::ALL.iter().fold(state, |family, state| {
+            family.with_label("state", state, flag(record.state == *state))
         }),
     ]
 }

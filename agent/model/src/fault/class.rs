@@ -1,26 +1,27 @@
 //! The seven classes of failure: what the engine does about each, and the exit status.
 
+use crate::words::words;
 use serde::{Deserialize, Serialize};
-use std::fmt;
 
-/// What kind of failure a fault is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Class {
-    /// What the agent waits for has not happened. Retried until its deadline, without a warning for each attempt.
-    NotYet,
-    /// A temporary failure. Retried with full jitter; each attempt is reported.
-    Transient,
-    /// Somebody else changed the state. Observed and planned again, at most three times.
-    Conflict,
-    /// IAM or the kernel denied permission. Retried for a short time; then the boot ends.
-    Denied,
-    /// The spec or the bytes are wrong. The boot ends.
-    Invalid,
-    /// Continuing could destroy data or split a cluster. The boot ends and changes nothing.
-    Refused,
-    /// An invariant of the agent is broken. The boot ends and asks for a report.
-    Bug,
+words! {
+    /// What kind of failure a fault is. In the order of the reference: from what heals by itself to what is ours to fix.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    Class {
+        /// What the agent waits for has not happened. Retried until its deadline, without a warning for each attempt.
+        NotYet = "not-yet",
+        /// A temporary failure. Retried with full jitter; each attempt is reported.
+        Transient = "transient",
+        /// Somebody else changed the state. Observed and planned again, at most three times.
+        Conflict = "conflict",
+        /// IAM or the kernel denied permission. Retried for a short time; then the boot ends.
+        Denied = "denied",
+        /// The spec or the bytes are wrong. The boot ends.
+        Invalid = "invalid",
+        /// Continuing could destroy data or split a cluster. The boot ends and changes nothing.
+        Refused = "refused",
+        /// An invariant of the agent is broken. The boot ends and asks for a report.
+        Bug = "bug",
+    }
 }
 
 impl Class {
@@ -42,17 +43,6 @@ impl Class {
             Self::Invalid | Self::Refused | Self::Bug => false,
         }
     }
-
-    /// Every class, in the order of the reference: from what heals by itself to what is ours to fix.
-    pub const ALL: &[Self] = &[
-        Self::NotYet,
-        Self::Transient,
-        Self::Conflict,
-        Self::Denied,
-        Self::Invalid,
-        Self::Refused,
-        Self::Bug,
-    ];
 
     /// What kind of failure it is, as a clause an operator can read.
     pub fn meaning(self) -> &'static str {
@@ -92,24 +82,5 @@ impl Class {
                 "ends the boot at once; systemd does not start the agent again; please report the fault"
             }
         }
-    }
-
-    /// The word for this class.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NotYet => "not-yet",
-            Self::Transient => "transient",
-            Self::Conflict => "conflict",
-            Self::Denied => "denied",
-            Self::Invalid => "invalid",
-            Self::Refused => "refused",
-            Self::Bug => "bug",
-        }
-    }
-}
-
-impl fmt::Display for Class {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
     }
 }

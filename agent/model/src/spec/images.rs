@@ -3,6 +3,7 @@
 use super::{AssetSpec, Runtime};
 use crate::digest::Digest;
 use crate::step::Need;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 
 /// An image's archive, which the runtime is to have before kubelet starts.
@@ -27,22 +28,13 @@ pub struct ArchivedImage {
     pub digests: Vec<Digest>,
 }
 
-/// The program that images are imported into.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ImageRuntime {
-    Docker,
-    /// containerd, in the namespace of its CRI.
-    Containerd,
-}
-
-impl ImageRuntime {
-    /// The word for this runtime.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Docker => "docker",
-            Self::Containerd => "containerd",
-        }
+words! {
+    /// The program that images are imported into.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    ImageRuntime {
+        Docker = "docker",
+        /// containerd, in the namespace of its CRI.
+        Containerd = "containerd",
     }
 }
 

@@ -7,55 +7,36 @@ use super::{
 use crate::item::Item;
 use crate::location::Location;
 use crate::step::Condition;
+use crate::words::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-/// Which kops wrote the configuration. Builds before 0.1 wrote `kube_env` and `kops`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum KopsGeneration {
-    /// kops legacy (1.8 to 1.15): `kube_env.yaml`, `cluster.spec`, `instancegroup/<name>`.
-    #[serde(alias = "kube_env")]
-    Legacy,
-    /// kops (1.32 and newer): `BootConfig` and `nodeupconfig.yaml`.
-    #[serde(alias = "kops")]
-    Current,
-}
-
-impl KopsGeneration {
-    /// The word in JSON and in the node's environment file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Legacy => "legacy",
-            Self::Current => "current",
-        }
+words! {
+    /// Which kops wrote the configuration. Builds before 0.1 wrote `kube_env` and `kops`.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    KopsGeneration {
+        /// kops legacy (1.8 to 1.15): `kube_env.yaml`, `cluster.spec`, `instancegroup/<name>`.
+        #[serde(alias = "kube_env")]
+        Legacy = "legacy",
+        /// kops (1.32 and newer): `BootConfig` and `nodeupconfig.yaml`.
+        #[serde(alias = "kops")]
+        Current = "current",
     }
 }
 
-/// What the node is in its cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Role {
-    /// Runs the API server, the controllers and etcd.
-    ControlPlane,
-    Worker,
-    /// Runs an API server without etcd.
-    ApiServer,
-    /// Runs no part of the cluster.
-    Bastion,
-}
-
-impl Role {
-    /// The word for this role.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::ControlPlane => "control-plane",
-            Self::Worker => "worker",
-            Self::ApiServer => "api-server",
-            Self::Bastion => "bastion",
-        }
+words! {
+    /// What the node is in its cluster.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+    Role {
+        /// Runs the API server, the controllers and etcd.
+        ControlPlane = "control-plane",
+        Worker = "worker",
+        /// Runs an API server without etcd.
+        ApiServer = "api-server",
+        /// Runs no part of the cluster.
+        Bastion = "bastion",
     }
 }
 
