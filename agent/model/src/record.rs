@@ -121,7 +121,6 @@ pub struct Record {
     pub boot: Option<BootId>,
     pub version: String,
     pub command: String,
-    /// The last event's number.
     pub seq: u64,
     pub started: Timestamp,
     /// When the last event happened.
@@ -142,7 +141,6 @@ pub struct Record {
     /// Assets on their way and assets that came in.
     #[serde(default)]
     pub transfers: Transfers,
-    /// Warnings, in order.
     pub warnings: Vec<Fault>,
     /// What does not hold any more since the node was ready.
     #[serde(default)]
@@ -180,55 +178,9 @@ impl Record {
         self.drift.fold(envelope);
         RepairRecord::fold(&mut self.repair, envelope);
         self.addons.fold(&envelope.event);
-        match &envelope.event {
-            Event::BootStarted { .. }
-            | Event::KernelKnown { .. }
-            | Event::InstanceKnown { .. }
-            | Event::SpecKnown { .. }
-            | Event::NodeExpected { .. } => self.fold_known(envelope),
-            Event::CallsCounted { calls, throttled } => {
-                self.calls.clone_from(calls);
-                self.throttled.clone_from(throttled);
-            }
-            Event::CertificatesHeld { certificates } => self.certificates.clone_from(certificates),
-            Event::Warning { .. }
-            | Event::CertificatesRenewed { .. }
-            | Event::CertificatesNotRenewed { .. }
-            | Event::NodeLabelled { .. }
-            | Event::NodeNotLabelled { .. }
-            | Event::NodeConditionsReported { .. }
-            | Event::NodeConditionsNotReported { .. }
-            | Event::DnsPublished { .. }
-            | Event::DnsNotPublished { .. }
-            | Event::NotificationFailed { .. }
-            | Event::BootReady { .. }
-            | Event::BootFailed { .. }
-            | Event::BootStopped { .. } => self.fold_end(&envelope.event),
-            Event::PhaseStarted { .. }
-            | Event::PhasePlanned { .. }
-            | Event::PhaseDone { .. }
-            | Event::PhaseFailed { .. }
-            | Event::StepStarted { .. }
-            | Event::StepDone { .. }
-            | Event::Waiting { .. } => self.fold_phase(envelope),
-            Event::Progress { .. }
-            | Event::AssetFetched(_)
-            | Event::ReadAhead { .. }
-            | Event::TokenAccepted { .. }
-            | Event::NotificationSent { .. }
-            | Event::NotificationSkipped { .. }
-            | Event::ConditionLost { .. }
-            | Event::ConditionRegained { .. }
-            | Event::DriftChanged { .. }
-            | Event::RepairDecided { .. }
-            | Event::AddonsReconciled { .. }
-            | Event::AddonChanged(_)
-            | Event::AddonForgotten { .. }
-            | Event::AddonsDegraded { .. }
-            | Event::AddonsWarned { .. }
-            | Event::AddonsWarningsCleared { .. }
-            | Event::Unknown => {}
-        }
+        self.fold_known(envelope);
+        self.fold_end(&envelope.event);
+        self.fold_phase(envelope);
     }
 
     /// Folds what is known of the boot, its machine and its node.
@@ -270,6 +222,11 @@ impl Record {
                 });
             }
             Event::NodeExpected { expected } => self.expected = Some((**expected).clone()),
+            Event::CallsCounted { calls, throttled } => {
+                self.calls.clone_from(calls);
+                self.throttled.clone_from(throttled);
+            }
+            Event::CertificatesHeld { certificates } => self.certificates.clone_from(certificates),
             _ => {}
         }
     }

@@ -4,7 +4,7 @@
 //! line. Readers take what is whole; a torn line of an older boot is left as it is.
 
 use quake_model::boot::BootId;
-use quake_model::event::{Envelope, Event};
+use quake_model::event::{Envelope, Event, Priority};
 use quake_model::ports::{Sink, SinkError};
 use quake_model::record::Record;
 use std::fs::{File, OpenOptions};
@@ -86,54 +86,12 @@ fn open(directory: &Path, boot: &BootId) -> io::Result<Ledger> {
 }
 
 /// Whether an event must be on the disk before the boot goes on: what went wrong, which an operator would miss most
-/// after a power cut. A boot that goes well waits for no disk; the kernel writes its lines within seconds.
+/// after a power cut, and why an instance is replaced or not. A boot that goes well waits for no disk; the kernel writes
+/// its lines within seconds.
 fn is_important(event: &Event) -> bool {
-    match event {
-        Event::PhaseFailed { .. }
-        | Event::Warning { .. }
-        | Event::BootFailed { .. }
-        | Event::ConditionLost { .. }
-        | Event::NotificationFailed { .. }
-        | Event::CertificatesNotRenewed { .. }
-        | Event::NodeNotLabelled { .. }
-        | Event::NodeConditionsNotReported { .. }
-        | Event::DnsNotPublished { .. }
-        | Event::RepairDecided { .. }
-        | Event::BootStopped { .. } => true,
-        Event::BootStarted { .. }
-        | Event::PhaseDone { .. }
-        | Event::BootReady { .. }
-        | Event::KernelKnown { .. }
-        | Event::InstanceKnown { .. }
-        | Event::SpecKnown { .. }
-        | Event::NodeExpected { .. }
-        | Event::TokenAccepted { .. }
-        | Event::PhaseStarted { .. }
-        | Event::PhasePlanned { .. }
-        | Event::StepStarted { .. }
-        | Event::StepDone { .. }
-        | Event::Waiting { .. }
-        | Event::Progress { .. }
-        | Event::AssetFetched(_)
-        | Event::ReadAhead { .. }
-        | Event::CallsCounted { .. }
-        | Event::ConditionRegained { .. }
-        | Event::DriftChanged { .. }
-        | Event::CertificatesHeld { .. }
-        | Event::CertificatesRenewed { .. }
-        | Event::AddonsReconciled { .. }
-        | Event::AddonChanged(_)
-        | Event::AddonForgotten { .. }
-        | Event::AddonsDegraded { .. }
-        | Event::AddonsWarned { .. }
-        | Event::AddonsWarningsCleared { .. }
-        | Event::NodeLabelled { .. }
-        | Event::NodeConditionsReported { .. }
-        | Event::DnsPublished { .. }
-        | Event::NotificationSent { .. }
-        | Event::NotificationSkipped { .. }
-        | Event::Unknown => false,
-    }
+    let priority = event.kind().priority;
+    matches!(priority, Priority::Error | Priority::Warning)
+        || matches!(event, Event::RepairDecided { .. })
 }
 
 /// Reads a ledger: its whole events in order, and whether a line was torn.
