@@ -56,7 +56,7 @@ fn came_from_the_second(lab: &Lab, machine: &Container, why: &str) {
         assert_eq!(asset["mirror"], 2, "{asset}");
     }
     let journal = machine.output("journalctl --no-pager --unit quake-agent.service");
-    assert!(journal.contains("assets:cni-plugins-amd64-v0.7.5.tgz came in whole from"));
+    assert!(journal.contains("assets:cni-plugins-amd64-v0.7.5.tgz was downloaded from"));
     let warned =
         |line: &str| line.contains("was fetched from another mirror") && line.contains(why);
     assert!(journal.lines().any(warned), "{why}: {journal}");

@@ -193,7 +193,7 @@ fn stamped(seconds: f64, line: &str) -> String {
 fn ready_line(event: &Event) -> Option<String> {
     let line = match event {
         Event::ConditionLost { fault, .. } => fault_text("not ready any more", fault),
-        Event::ConditionRegained { step, .. } => format!("{step} is fulfilled again"),
+        Event::ConditionRegained { step, .. } => format!("{step} holds again"),
         Event::DriftChanged { drifted, more } => match drifted.len() + more {
             0 => "there is no drift any more".to_owned(),
             count => format!("drift: {count} of the agent's files and units changed"),
@@ -211,10 +211,10 @@ fn ready_line(event: &Event) -> Option<String> {
         | Event::NodeNotLabelled { fault }
         | Event::NodeConditionsNotReported { fault }
         | Event::DnsNotPublished { fault } => fault_text("warning", fault),
-        Event::DnsPublished { names, .. } if names.is_empty() => "names are as wanted".to_owned(),
-        Event::DnsPublished { names, .. } => format!("names put back: {}", names.join(", ")),
+        Event::DnsPublished { names, .. } if names.is_empty() => "names are correct".to_owned(),
+        Event::DnsPublished { names, .. } => format!("names restored: {}", names.join(", ")),
         Event::NodeLabelled { node, changes } if changes.is_empty() => {
-            format!("node {node} is as wanted")
+            format!("node {node} has its labels")
         }
         Event::NodeLabelled { node, changes } => format!("node {node}: {}", changes.join(", ")),
         Event::NodeConditionsReported { changes } => format!("conditions: {}", changes.join(", ")),

@@ -82,7 +82,7 @@ pub(super) fn sentence(event: &Event) -> String {
             ..
         } => {
             format!(
-                "{step} waits {} after try {attempt}: {fault}",
+                "{step}: attempt {attempt} failed, next in {}: {fault}",
                 seconds(*retry_in_ms)
             )
         }
@@ -90,7 +90,7 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::AssetFetched(fetched) => {
             let (step, bytes, took) = (&fetched.step, fetched.bytes, seconds(fetched.took_ms));
             let source = &fetched.source;
-            format!("{step} came in whole from {source}, {bytes} bytes in {took}")
+            format!("{step} was downloaded from {source}, {bytes} bytes in {took}")
         }
         Event::ReadAhead {
             extents,
@@ -116,7 +116,7 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::BootStopped { fault } => format!("the boot was stopped: {fault}"),
         Event::ConditionLost { fault, .. } => format!("not ready any more: {fault}"),
         Event::ConditionRegained { step, lost_ms, .. } => {
-            format!("{step} is fulfilled again after {}", seconds(*lost_ms))
+            format!("{step} holds again after {}", seconds(*lost_ms))
         }
         Event::DriftChanged { drifted, more } => drifted_sentence(drifted, *more),
         Event::RepairDecided { decision, symptoms } => {
@@ -140,25 +140,25 @@ pub(super) fn sentence(event: &Event) -> String {
         Event::AddonForgotten { names } => {
             format!("no channel names {} any more", names.join(", "))
         }
-        Event::AddonsDegraded { fault } => format!("add-ons are not looked after: {fault}"),
-        Event::AddonsWarned { fault } => format!("of the add-ons: {fault}"),
+        Event::AddonsDegraded { fault } => format!("the add-ons are not reconciled: {fault}"),
+        Event::AddonsWarned { fault } => format!("warning of the add-ons: {fault}"),
         Event::AddonsWarningsCleared { faults } => {
-            format!("not so any more of the add-ons: {}", first_of(faults))
+            format!("no longer a warning of the add-ons: {}", first_of(faults))
         }
         Event::DnsPublished { zone, names } if names.is_empty() => {
-            format!("the names in {zone} are looked at again")
+            format!("the names in {zone} are correct")
         }
         Event::DnsPublished { zone, names } => {
-            format!("put back in {zone}: {}", names.join(", "))
+            format!("restored in {zone}: {}", names.join(", "))
         }
-        Event::DnsNotPublished { fault } => format!("names are not kept: {fault}"),
+        Event::DnsNotPublished { fault } => format!("the names are not published: {fault}"),
         Event::NodeLabelled { node, changes } if changes.is_empty() => {
-            format!("node {node} says what it is")
+            format!("node {node} has its labels")
         }
         Event::NodeLabelled { node, changes } => {
-            format!("said of node {node}: {}", changes.join(", "))
+            format!("set on node {node}: {}", changes.join(", "))
         }
-        Event::NodeNotLabelled { fault } => format!("the node does not say what it is: {fault}"),
+        Event::NodeNotLabelled { fault } => format!("the labels of the node are not set: {fault}"),
         Event::NodeConditionsReported { changes } => {
             format!("the node's conditions: {}", changes.join(", "))
         }
