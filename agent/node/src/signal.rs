@@ -214,10 +214,7 @@ fn whole_seconds(at: Timestamp) -> String {
 
 /// The text's beginning, whole characters, at most so many bytes.
 fn cut(text: &str, most: usize) -> String {
-    let end = (0..=most.min(text.len()))
-        .rev()
-        .find(|&at| text.is_char_boundary(at));
-    text[..end.unwrap_or(0)].to_owned()
+    text[..text.floor_char_boundary(most)].to_owned()
 }
 
 #[cfg(test)]

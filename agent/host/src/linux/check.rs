@@ -213,10 +213,7 @@ fn what_it_said(output: &Output) -> String {
         .filter(|line| !line.is_empty() && !is_about_undo(line))
         .collect();
     let mut text = lines.join("\n");
-    let limit = (0..=OUTPUT_LIMIT.min(text.len()))
-        .rev()
-        .find(|at| text.is_char_boundary(*at));
-    text.truncate(limit.unwrap_or_default());
+    text.truncate(text.floor_char_boundary(OUTPUT_LIMIT));
     text
 }
 

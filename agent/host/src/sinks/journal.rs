@@ -95,11 +95,7 @@ fn entry_of(envelope: &Envelope, record: &Record) -> Vec<u8> {
 
 /// A field in the native protocol: `NAME=value`, or for a value of several lines its length before it.
 fn push_field(entry: &mut Vec<u8>, name: &str, value: &str) {
-    let mut end = value.len().min(FIELD_LIMIT);
-    while !value.is_char_boundary(end) {
-        end -= 1;
-    }
-    let value = &value.as_bytes()[..end];
+    let value = &value.as_bytes()[..value.floor_char_boundary(FIELD_LIMIT)];
     entry.extend(name.as_bytes());
     if value.contains(&b'\n') {
         entry.push(b'\n');
