@@ -46,7 +46,7 @@ fn timeline(plan: &Plan) -> Vec<(u64, Event)> {
             | Fault::Terminate { at_ms, .. }
             | Fault::Clock { at_ms, .. }
             | Fault::PlanBeside { at_ms, .. }
-            | Fault::Meddle { at_ms, .. }
+            | Fault::RemoveFile { at_ms, .. }
             | Fault::Operator { at_ms, .. } => *at_ms,
             _ => continue,
         };
@@ -125,7 +125,7 @@ impl Conductor<'_> {
                     host.pass(by);
                 }
             }
-            Fault::Meddle { node, nth, .. } => self.meddle(node, nth),
+            Fault::RemoveFile { node, nth, .. } => self.remove_file(node, nth),
             Fault::Operator { act, .. } => self.act(act),
             _ => {}
         }
@@ -156,7 +156,7 @@ impl Conductor<'_> {
     }
 
     /// Somebody removes a file below `/etc` that the agent wrote.
-    fn meddle(&self, node: usize, nth: u64) {
+    fn remove_file(&self, node: usize, nth: u64) {
         self.nodes[node].host.machine(|machine| {
             let below = machine.files_below("/etc");
             let paths: Vec<String> = below.map(|(path, _)| path.to_owned()).collect();
@@ -168,7 +168,7 @@ impl Conductor<'_> {
             if !paths.is_empty() {
                 let path = paths[at % paths.len()].clone();
                 machine.set_file(&path, None);
-                lock(self.hub).nodes[node].is_meddled = true;
+                lock(self.hub).nodes[node].has_lost_file = true;
             }
         });
     }
@@ -281,7 +281,7 @@ impl Conductor<'_> {
             let is_ready = {
                 let hub = lock(self.hub);
                 let state = &hub.nodes[node.index];
-                !hub.judge.is_broken() && state.status == Status::Ready && !state.is_meddled
+                !hub.judge.is_broken() && state.status == Status::Ready && !state.has_lost_file
             };
             if !is_ready {
                 continue;

@@ -52,8 +52,8 @@ pub(crate) struct NodeState {
     /// Notified when it is to die, or when an operator starts it again.
     pub(crate) wake: Arc<Notify>,
     pub(crate) boots: u32,
-    /// Somebody changed its files since its last boot began.
-    pub(crate) is_meddled: bool,
+    /// Somebody removed one of its files since its last boot began.
+    pub(crate) has_lost_file: bool,
     /// What it waits for, by the last event that says so.
     pub(crate) waits_for: Option<Code>,
     /// What the last fault that it showed tells an operator to do.
@@ -96,7 +96,7 @@ impl Hub {
             dead: None,
             wake: Arc::default(),
             boots: 0,
-            is_meddled: false,
+            has_lost_file: false,
             waits_for: None,
             remedy: String::new(),
         };

@@ -265,7 +265,7 @@ impl Node {
             state.boots += 1;
             state.status = Status::Booting;
             state.waits_for = None;
-            state.is_meddled = false;
+            state.has_lost_file = false;
             state.boots
         };
         self.host.next_boot(Script::default());

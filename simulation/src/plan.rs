@@ -178,8 +178,8 @@ pub enum Fault {
     },
     /// Somebody makes a plan on the node while the agent runs.
     PlanBeside { node: usize, at_ms: u64 },
-    /// A file that the agent wrote is changed or removed by somebody.
-    Meddle { node: usize, at_ms: u64, nth: u64 },
+    /// Somebody removes a file that the agent wrote.
+    RemoveFile { node: usize, at_ms: u64, nth: u64 },
     /// An operator does something.
     Operator { at_ms: u64, act: Act },
 }
@@ -197,7 +197,7 @@ impl Fault {
             | Self::Terminate { node, .. }
             | Self::Clock { node, .. }
             | Self::PlanBeside { node, .. }
-            | Self::Meddle { node, .. } => Some(*node),
+            | Self::RemoveFile { node, .. } => Some(*node),
             Self::Outage { node, .. } => *node,
             Self::Operator { .. } => None,
         }

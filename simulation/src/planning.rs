@@ -164,7 +164,7 @@ impl Plan {
                 at_ms,
                 act: draw.one(&[Act::Ignore, Act::Pin]),
             },
-            2 => Fault::Meddle {
+            2 => Fault::RemoveFile {
                 node,
                 at_ms,
                 nth: draw.between(0, 200),
