@@ -7,7 +7,6 @@ use std::fmt;
 /// A refusal.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
-    /// The HTTP status.
     pub code: u16,
     /// The reason, one word; empty where the server gives none.
     pub reason: &'static str,

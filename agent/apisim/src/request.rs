@@ -6,7 +6,6 @@ use serde_json::Value;
 /// A request.
 #[derive(Debug, Clone, Default)]
 pub struct Request {
-    /// The HTTP method.
     pub method: String,
     pub path: String,
     pub query: Vec<(String, String)>,
@@ -155,7 +154,6 @@ impl Verb {
 /// What is answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
-    /// The HTTP status.
     pub status: u16,
     /// `Retry-After`, where it is told, in seconds.
     pub retry_after: Option<u32>,

@@ -42,7 +42,6 @@ pub enum Outcome {
     Lost,
 }
 
-/// A request that was understood.
 pub(crate) struct ParsedRequest<'a> {
     pub(crate) request: &'a Request,
     pub(crate) verb: Verb,

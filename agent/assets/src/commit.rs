@@ -115,7 +115,6 @@ impl Committer {
         Ok(family)
     }
 
-    /// Keeps a placeholder for an asset.
     pub(super) fn keep_stub(&self, asset: &AssetSpec) -> Result<AssetFetched, PortError> {
         let url = format!("stub:{}", asset.name);
         let folder = self.staging.make_folder()?;

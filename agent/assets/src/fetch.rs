@@ -62,7 +62,6 @@ impl Shared {
     }
 }
 
-/// The fetch of one asset.
 pub(super) struct Fetch<'a> {
     pub(super) asset: &'a AssetSpec,
     pub(super) servers: &'a Servers,
@@ -110,7 +109,6 @@ impl<'a> Fetch<'a> {
         }
     }
 
-    /// Fetches it.
     pub(super) async fn run(mut self) -> Result<AssetFetched, PortError> {
         let mut left = self.mirrors();
         // Of a file that changed under us, once; then its mirrors contradict each other.

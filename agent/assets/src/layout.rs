@@ -63,7 +63,6 @@ impl Layout {
         self.folder.join("partial")
     }
 
-    /// The directory of the sets.
     pub(super) fn sets(&self) -> PathBuf {
         self.folder.join("sets")
     }

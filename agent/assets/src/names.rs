@@ -31,7 +31,6 @@ enum Name<'a> {
 }
 
 impl Named {
-    /// Reads the names.
     pub(super) fn read(layout: &Layout) -> Result<Self, PortError> {
         let mut named = Self::default();
         let mut notes = Vec::new();

@@ -53,7 +53,6 @@ impl Staging {
         })
     }
 
-    /// Makes a directory.
     pub(super) fn make_folder(self: &Arc<Self>) -> Result<Staged, PortError> {
         self.make(|path| std::fs::create_dir(path))
             .map(|(staged, ())| staged)

@@ -43,7 +43,6 @@ impl Inode {
     }
 }
 
-/// The stamp of one asset.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Stamp {
     /// The kernel's boot during which it was written, and the mount.

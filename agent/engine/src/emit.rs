@@ -63,7 +63,6 @@ impl Emitter {
         self.lock().record.clone()
     }
 
-    /// Whether the boot has ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.lock().record.is_terminal()
     }

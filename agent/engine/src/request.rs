@@ -76,7 +76,6 @@ pub struct Request {
     /// What was started, such as `boot`.
     pub command: String,
     pub acting: Mode,
-    /// Where the configuration is found.
     pub configuration: Configuration,
     /// What to do about missing keypairs.
     pub credentials: CredentialSource,

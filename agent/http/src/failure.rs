@@ -53,7 +53,6 @@ impl HttpFailure {
         Self::new(Kind::Redirects, None)
     }
 
-    /// The answer is too long.
     pub(crate) fn too_long() -> Self {
         Self::new(Kind::TooLong, None)
     }

@@ -102,10 +102,7 @@ pub enum ReconcilerRef {
     /// This agent, which holds the lease.
     Me,
     /// The agent of another node, which holds the lease; this one stands by.
-    Other {
-        /// The holder of the lease.
-        holder: String,
-    },
+    Other { holder: String },
     /// A pod of kops's, which this agent only watches.
     Pod {
         /// The pod: `kops-channels` or `protokube`.

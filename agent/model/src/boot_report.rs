@@ -121,7 +121,6 @@ pub struct ReportedFault {
     pub phase: Option<String>,
     /// The stable code, as it is printed: it may be one of a newer agent.
     pub code: String,
-    /// The name of its class.
     pub class: String,
     pub summary: String,
 }

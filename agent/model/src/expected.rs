@@ -39,7 +39,6 @@ pub struct Expected {
     pub manifest_directory: String,
     /// Health checks of components on this node: the component, a blank, the URL.
     pub probes: Vec<String>,
-    /// etcd's members of this node.
     pub etcd: Vec<ExpectedMember>,
     pub assets: Vec<ExpectedAsset>,
     /// Where etcd's backups are, by etcd cluster.
@@ -78,9 +77,7 @@ pub struct ExpectedNetwork {
     pub name: String,
     /// Who writes its configuration: `agent`, `runtime` (from a template) or `daemon-set`.
     pub writer: String,
-    /// The directory of its configuration.
     pub directory: String,
-    /// The directory of its plugins.
     pub plugins: String,
     /// The files that the agent writes in that directory.
     pub files: Vec<String>,
@@ -125,9 +122,7 @@ pub struct ExpectedPod {
 pub struct ExpectedClient {
     /// The port on which members answer clients.
     pub port: u16,
-    /// The path of the client's certificate.
     pub certificate: String,
-    /// The path of its key.
     pub key: String,
     /// The path of the CA that signs the members' certificates.
     pub ca: String,

@@ -13,7 +13,6 @@ pub struct LostCondition {
     /// The phase that brought it about; readiness names it so.
     pub phase: Phase,
     pub since: Timestamp,
-    /// What is wrong, and what to do.
     pub fault: Fault,
 }
 

@@ -26,7 +26,6 @@ pub enum Phase {
 /// One row of the phase table.
 #[derive(Debug, Clone, Copy)]
 pub struct PhaseRow {
-    /// The phase this row describes.
     pub phase: Phase,
     /// Phases that must be done before this one starts.
     pub after: &'static [Phase],

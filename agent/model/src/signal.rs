@@ -187,7 +187,6 @@ pub struct ApiAccess {
 pub struct NodeEvent {
     /// Its own name. One that is there already is this one: whoever sends it twice sends one.
     pub name: String,
-    /// The namespace it is kept in.
     pub namespace: String,
     pub json: Vec<u8>,
 }

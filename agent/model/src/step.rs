@@ -23,7 +23,6 @@ use std::fmt;
 pub struct Step {
     /// Names the step within its boot, such as `files:/etc/sysconfig/kubelet`; the same on every run.
     pub id: String,
-    /// The phase it belongs to.
     pub phase: Phase,
     pub action: Action,
 }
@@ -57,7 +56,6 @@ pub enum Action {
     },
     /// A file has these contents.
     WriteFile(WriteFile),
-    /// A kernel module is loaded.
     LoadModule {
         name: String,
         /// Whether the node can do without it.
@@ -230,7 +228,6 @@ pub enum Need {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Place {
-    /// The asset that holds it.
     pub asset: Digest,
     /// The file's base name inside the archive; `None` when the asset is the file.
     pub member: Option<String>,

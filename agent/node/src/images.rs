@@ -29,7 +29,6 @@ pub(crate) fn fetches(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
         .collect()
 }
 
-/// Plans an import for each archive.
 pub(crate) fn imports(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let archives = archives(spec, known).into_iter();
     archives

@@ -31,7 +31,6 @@ pub struct Taint {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeIdentity {
     pub node: String,
-    /// The kubeconfig by which it is said.
     pub kubeconfig: String,
     /// Whether that is kubelet's own, which may not say everything.
     pub is_kubelets: bool,

@@ -14,11 +14,8 @@ pub struct Mounter<'a> {
     pub cluster: &'a str,
     /// The etcd cluster, of `--volume-tag=k8s.io/etcd/<name>`.
     pub etcd: &'a str,
-    /// The instance it runs on.
     pub instance_id: &'a str,
-    /// The zone of that instance.
     pub zone: &'a str,
-    /// The device name that it asks for.
     pub device_name: &'a str,
 }
 

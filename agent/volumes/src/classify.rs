@@ -42,9 +42,7 @@ pub struct Verdict<'a> {
     pub volume: &'a VolumeFacts,
     /// The slot its tags name, where they name one.
     pub slot: Option<Slot>,
-    /// What it is to the slot.
     pub class: VolumeClass,
-    /// The rule that says so.
     pub rule: Rule,
     /// Whether EC2 listed it twice, differently.
     pub inconsistent: bool,

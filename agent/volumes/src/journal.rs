@@ -19,7 +19,6 @@ pub struct Attempt {
     pub slot: String,
     /// `vol-…`.
     pub volume_id: String,
-    /// The device name asked for.
     pub device_name: String,
     /// When it was asked for, by this machine's clock.
     #[serde(rename = "asked")]
@@ -33,7 +32,6 @@ pub struct Attempt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Formatting {
     pub slot: String,
-    /// The UUID of the filesystem.
     pub uuid: String,
     pub at: Timestamp,
 }

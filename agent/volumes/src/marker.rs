@@ -57,7 +57,6 @@ pub struct Marker {
     pub written: String,
     /// The agent that wrote it.
     pub agent: String,
-    /// The instance it was written on.
     pub instance_id: String,
     /// What it said before an operator had it adopted, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

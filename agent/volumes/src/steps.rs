@@ -20,7 +20,6 @@ pub struct MountedSlot {
     pub members: Vec<String>,
     /// `vol-…`.
     pub volume_id: String,
-    /// Where the volume is mounted.
     pub mount_point: String,
 }
 

@@ -10,7 +10,6 @@ use tar::{Builder, Header};
 /// The name of the first member.
 pub(super) const MANIFEST: &str = "manifest.json";
 
-/// The version of the format.
 const VERSION: u32 = 1;
 
 /// The largest manifest that is read: a thousand times an ordinary one.
@@ -52,7 +51,6 @@ impl Bundled {
         )
     }
 
-    /// The asset as a spec names it.
     pub(super) fn spec(&self) -> AssetSpec {
         AssetSpec {
             name: self.name.clone(),

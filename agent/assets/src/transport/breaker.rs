@@ -33,7 +33,6 @@ impl Health {
     }
 }
 
-/// The breakers of all hosts.
 #[derive(Debug, Default)]
 pub(crate) struct Breakers {
     hosts: Mutex<HashMap<String, Health>>,

@@ -16,7 +16,6 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    /// Notes what a mirror said.
     pub(crate) fn note(&mut self, mirror: usize, length: Option<u64>) {
         self.lengths.insert(mirror, length);
     }

@@ -84,7 +84,6 @@ pub(crate) fn prepare(arguments: &BootArguments) -> Result<Run, u8> {
 /// Names what turns boot reports off, beside the flag, for machines whose units nobody edits.
 const REPORT_VARIABLE: &str = "QUAKE_AGENT_BOOT_REPORT";
 
-/// Whether the boot leaves a report.
 fn reports(arguments: &BootArguments) -> Result<bool, u8> {
     let set = std::env::var(REPORT_VARIABLE).unwrap_or_default();
     match set.trim() {

@@ -115,7 +115,6 @@ fn faults_text(listed: &Listed) -> String {
     text
 }
 
-/// The list as one object.
 pub(crate) fn listed_json(listed: &Listed) -> Value {
     let skipped = listed.skipped.iter();
     let skipped = skipped.map(|(name, why)| json!({"name": name, "why": why}));
@@ -347,7 +346,6 @@ pub(crate) fn applied_text(applied: &[AppliedAddon]) -> String {
     text
 }
 
-/// What was applied, as one object.
 pub(crate) fn applied_json(applied: &[AppliedAddon], lease: &LeaseState) -> Value {
     let addon = |addon: &AppliedAddon| {
         let done = addon.applied.as_ref().ok();
@@ -372,7 +370,6 @@ pub(crate) fn applied_json(applied: &[AppliedAddon], lease: &LeaseState) -> Valu
     })
 }
 
-/// The first failure.
 pub(crate) fn first_failure(applied: &[AppliedAddon]) -> Option<&Fault> {
     applied.iter().find_map(|addon| match &addon.applied {
         Ok(done) => done.failed.first().map(|failed| &failed.fault),

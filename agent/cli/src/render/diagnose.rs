@@ -9,7 +9,6 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// The form of the report.
 const REPORT_SCHEMA: &str = "quake-agent/diagnose/v1";
 
 /// How wide the names of checks are shown.

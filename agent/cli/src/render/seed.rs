@@ -19,7 +19,6 @@ pub(crate) fn short(digest: &Digest) -> String {
     format!("{algorithm}:{}", &hex[..SHORT_DIGITS.min(hex.len())])
 }
 
-/// The word for a kind.
 pub(crate) fn kind_name(kind: AssetKind) -> &'static str {
     match kind {
         AssetKind::Plain => "plain",
@@ -223,7 +222,6 @@ pub(crate) fn coverage_json(covered: &[Covered]) -> Value {
     })
 }
 
-/// What is in a bundle that was written.
 pub(crate) fn bundled_text(out: &Path, size: u64, contents: &[Bundled]) -> String {
     let row = |it: &Bundled| {
         let digest = short(&it.digest);
@@ -238,7 +236,6 @@ pub(crate) fn bundled_text(out: &Path, size: u64, contents: &[Bundled]) -> Strin
     text
 }
 
-/// What is in a bundle that was written.
 pub(crate) fn bundled_json(out: &Path, size: u64, contents: &[Bundled]) -> Value {
     json!({
         "schemaVersion": "quake-agent/seed-bundle/v1",
@@ -248,7 +245,6 @@ pub(crate) fn bundled_json(out: &Path, size: u64, contents: &[Bundled]) -> Value
     })
 }
 
-/// What was loaded, as a table.
 pub(crate) fn loaded_text(loaded: &[Loaded]) -> String {
     let row = |it: &Loaded| {
         let word = if it.was_held { "unchanged" } else { "loaded" };

@@ -29,7 +29,6 @@ impl Format {
         }
     }
 
-    /// The media type of the answer.
     pub(crate) fn media_type(self) -> &'static str {
         match self {
             Self::Text => "text/plain; version=0.0.4; charset=utf-8",

@@ -22,9 +22,7 @@ use tokio::net::{TcpListener, UnixListener};
 
 /// Where the endpoint is served; the socket's file is removed when this is dropped.
 pub(crate) struct Served {
-    /// The TCP address, where there is one.
     pub(crate) address: Option<SocketAddr>,
-    /// The unix socket, where there is one.
     pub(crate) socket: Option<PathBuf>,
     /// What could not be served, as one line each.
     pub(crate) problems: Vec<String>,

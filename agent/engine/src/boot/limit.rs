@@ -65,7 +65,6 @@ impl PhaseTimes {
         lock(&self.in_progress).insert(step.id.clone());
     }
 
-    /// Notes that a step has ended.
     pub(crate) fn end_step(&self, step: &Step) {
         lock(&self.in_progress).remove(&step.id);
     }

@@ -15,7 +15,6 @@ pub(super) struct Refusal {
     /// The error's code, such as `VolumeInUse`.
     pub(super) code: String,
     pub(super) message: String,
-    /// The HTTP status.
     pub(super) status: u16,
     /// When the server answered, by its own clock.
     pub(super) answered: Option<Timestamp>,

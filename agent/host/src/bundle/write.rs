@@ -25,7 +25,6 @@ pub struct Written {
     pub bytes: u64,
     /// The digest of the file, in hex.
     pub sha256: String,
-    /// How many files are in it.
     pub files: usize,
     /// How often each kind of secret was masked in them.
     pub masked: Redactions,

@@ -10,7 +10,6 @@ pub struct Finding {
     pub rule: &'static str,
     /// Where it is, on this machine.
     pub path: PathBuf,
-    /// What is wrong with it.
     pub what: String,
     /// The command that fixes it.
     pub remedy: String,

@@ -199,7 +199,6 @@ fn first_of(faults: &[Fault]) -> String {
     }
 }
 
-/// The fault an event carries.
 pub(super) fn event_fault(event: &Event) -> Option<&Fault> {
     match event {
         Event::PhaseFailed { fault, .. }

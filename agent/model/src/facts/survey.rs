@@ -76,7 +76,6 @@ pub struct Survey {
     pub schema_version: String,
     /// When it was taken, by the node's clock.
     pub taken: Timestamp,
-    /// The version of the agent that took it.
     pub agent_version: String,
     /// SHA-256 of that agent's binary, hexadecimal.
     pub agent_digest: Seen<String>,

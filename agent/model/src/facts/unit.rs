@@ -58,7 +58,6 @@ pub struct UnitFacts {
 pub enum ProbeFacts {
     /// It answered with this HTTP status and these first bytes of its body.
     Answered {
-        /// The HTTP status.
         status: u16,
         /// The start of the body.
         body: String,

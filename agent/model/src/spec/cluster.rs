@@ -33,7 +33,6 @@ pub struct EtcdCluster {
     pub members: Vec<EtcdMember>,
     /// The etcd version, such as `2.2.1`.
     pub version: String,
-    /// The image that runs it.
     pub image: String,
     pub provider: EtcdProvider,
     /// Where its backups are, if not below the cluster's own objects.

@@ -17,7 +17,6 @@ use std::collections::BTreeMap;
 /// Keys, certificates and tokens of the API server and its neighbours.
 const SRV: &str = "/srv/kubernetes";
 
-/// The CA of the cluster.
 pub(super) const KUBERNETES_CA: &str = "kubernetes-ca";
 
 /// Everything that was read and observed.

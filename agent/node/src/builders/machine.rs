@@ -32,9 +32,7 @@ pub struct LoginUser {
 /// What was observed of the machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Machine {
-    /// Its public IPv4 address.
     pub public_ip: Option<String>,
-    /// Its IPv6 address.
     pub ipv6: Option<String>,
     /// Where it is in its life.
     pub lifecycle: Lifecycle,
@@ -42,7 +40,6 @@ pub struct Machine {
     pub runs_resolved: bool,
     /// Whether a BPF filesystem is mounted at `/sys/fs/bpf` by the distribution.
     pub has_bpf_filesystem: bool,
-    /// Whether it has a GPU of NVIDIA's.
     pub has_nvidia_gpu: bool,
     /// What its type can give to pods, where that was asked for.
     pub eni_capacity: Option<EniCapacity>,

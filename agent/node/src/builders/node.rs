@@ -25,7 +25,6 @@ pub struct Node {
     pub config: NodeupConfig,
     /// What was read from the state store, or sent by kops-controller.
     pub objects: Objects,
-    /// What is known of the machine.
     pub machine: Machine,
     pub distribution: Distribution,
     /// Whether the agent applies the cluster's add-ons in the place of the pod kops-channels.

@@ -17,7 +17,6 @@ pub type Unpack<'a> = &'a dyn Fn(&[u8]) -> Result<Vec<u8>, String>;
 /// What a blob is.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Explanation {
-    /// Its size, in bytes.
     pub size_bytes: usize,
     /// The size that EC2 limits: that of the blob, of what it stands for if it is base64.
     pub launch_bytes: usize,
@@ -46,7 +45,6 @@ pub struct Layer {
     pub depth: usize,
     /// What it is, such as `gzip` or `shell script that delivers quake-agent`.
     pub form: String,
-    /// Its size, in bytes.
     pub size_bytes: usize,
 }
 

@@ -61,7 +61,6 @@ pub enum RenderError {
     Url {
         /// The URL, without what may be secret.
         url: String,
-        /// What is wrong with it.
         reason: &'static str,
     },
     /// The region is no name of a region.

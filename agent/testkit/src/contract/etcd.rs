@@ -13,13 +13,11 @@ const QUESTIONS: (u32, Duration) = (600, Duration::from_millis(50));
 /// What a host is given.
 #[derive(Debug, Clone, Copy)]
 pub struct EtcdGiven<'a> {
-    /// The path of a snapshot.
     pub snapshot: &'a str,
     /// The path of one whose end is missing.
     pub truncated: &'a str,
     /// A directory that exists and is empty.
     pub directory: &'a str,
-    /// What the snapshot holds.
     pub holds: KeyCount,
 }
 

@@ -114,7 +114,6 @@ fn usual_boot() -> BootArguments {
     }
 }
 
-/// Where the configuration is.
 #[derive(Debug, PartialEq, Eq)]
 enum Place {
     File(std::path::PathBuf),

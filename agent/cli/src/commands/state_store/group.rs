@@ -15,7 +15,6 @@ use quake_node::config::legacy::Document;
 #[derive(Debug, Clone)]
 pub(crate) struct FoundGroup {
     pub(crate) name: String,
-    /// The role of its nodes.
     pub(crate) role: Role,
     /// `nodeupconfig.yaml`, as its bytes are.
     pub(crate) nodeup_config: Document,

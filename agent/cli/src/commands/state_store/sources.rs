@@ -36,7 +36,6 @@ pub(crate) struct StateStoreQuery<'a> {
     pub(crate) has_kube_env: bool,
 }
 
-/// Looks at the state store.
 pub(crate) async fn find(query: StateStoreQuery<'_>) -> Result<Found, u8> {
     let Some(store) = query.store else {
         return Ok(Found::default());

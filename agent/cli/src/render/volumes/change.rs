@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 pub(crate) struct Shown<'a> {
-    /// The volume it is about.
     pub(crate) volume: &'a str,
     pub(crate) edits: &'a [TagEdit],
     pub(crate) before: &'a Facts,
@@ -32,7 +31,6 @@ impl Shown<'_> {
     }
 }
 
-/// The change as one object.
 pub(crate) fn change_json(shown: &Shown<'_>, notes: &[String]) -> Value {
     let tags = shown.volumes().into_iter().map(|id| {
         json!({

@@ -31,7 +31,6 @@ pub(super) struct SafetyGate {
     pub(super) decision: GateDecision,
     pub(super) identity: VolumeIdentity,
     pub(super) contents: Option<DeviceContents>,
-    /// What is inside its filesystem.
     pub(super) inside: InsideFacts,
     /// The volume as EC2 showed it last.
     pub(super) volume: VolumeFacts,

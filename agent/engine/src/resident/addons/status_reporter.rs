@@ -35,7 +35,6 @@ impl<'a> AddonStatusReporter<'a> {
         self.statuses.values().cloned().collect()
     }
 
-    /// Reports the status of an add-on.
     pub(super) fn report(&mut self, status: AddonStatus) {
         if self.statuses.get(&status.name) != Some(&status) {
             self.statuses.insert(status.name.clone(), status.clone());

@@ -35,7 +35,6 @@ pub struct MemberStatus {
     /// Its quota in bytes; `None` where this version does not say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub quota_bytes: Option<u64>,
-    /// Whether it knows a leader.
     pub has_leader: bool,
     /// Whether it only learns, and has no vote.
     pub is_learner: bool,

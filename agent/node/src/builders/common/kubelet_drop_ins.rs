@@ -32,7 +32,6 @@ const SAYS_PULLS: [&str; 8] = [
     "registryBurst",
 ];
 
-/// The unit that runs kubelet.
 const UNIT: &str = "kubelet.service";
 
 /// The drop-in of the unit, beside the unit's file.

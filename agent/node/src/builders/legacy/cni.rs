@@ -23,7 +23,6 @@ use serde_json::{Value, json};
 /// The agent's configuration; the runtime takes the first in the directory by name.
 const CONFIGURATION: &str = "10-quake-agent.conflist";
 
-/// The template containerd fills in.
 pub(crate) const TEMPLATE: &str = "/etc/containerd/cni.conflist.template";
 
 /// The bridge's name, which kubenet uses too.

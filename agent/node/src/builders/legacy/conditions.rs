@@ -97,7 +97,6 @@ pub(crate) fn api_server_probe(spec: &NodeSpec, control_plane: &ControlPlane) ->
     }
 }
 
-/// Where the controller manager answers.
 pub(crate) fn controller_manager_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {
     controller_probe(spec, &control_plane.controller_manager, (10252, 10257))
 }

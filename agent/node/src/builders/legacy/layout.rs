@@ -48,12 +48,10 @@ pub(crate) fn srv(name: &str) -> String {
     format!("{SRV_KUBERNETES}/{name}")
 }
 
-/// The path of a component's kubeconfig.
 pub(crate) fn kubeconfig(component: &str) -> String {
     format!("/var/lib/{component}/kubeconfig")
 }
 
-/// The path of a component's log.
 pub(crate) fn log(component: &str) -> String {
     format!("/var/log/{component}.log")
 }

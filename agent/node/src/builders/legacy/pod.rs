@@ -110,11 +110,9 @@ pub(crate) struct StaticPod {
     pub(crate) environment: Vec<(String, String)>,
     /// `requests` and `limits`, as (kind, resource, quantity).
     pub(crate) resources: Vec<(&'static str, &'static str, String)>,
-    /// The liveness probe, where there is one.
     pub(crate) liveness: Option<Value>,
     /// Ports of the host: name and number.
     pub(crate) ports: Vec<(&'static str, u16)>,
-    /// Whether the container is privileged.
     pub(crate) privileged: bool,
     pub(crate) paths: Vec<HostPath>,
     pub(crate) priority: Priority,

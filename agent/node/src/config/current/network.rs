@@ -13,7 +13,6 @@ pub struct Network {
     pub uses_kubenet: bool,
     /// Whether the pinned CNI plugins are installed.
     pub installs_plugins: bool,
-    /// Whether Cilium has an etcd of its own.
     pub has_cilium_etcd: bool,
     /// The proxy that leaves the cluster's network.
     pub egress_proxy: Option<EgressProxy>,

@@ -9,7 +9,6 @@ use quake_model::time::Timestamp;
 use tokio::time::Instant;
 
 impl<H: AddonPorts> AddonReconciler<'_, H> {
-    /// Reports how an attempt ended.
     pub(super) fn report_ended(&mut self, mut status: AddonStatus) {
         match status.fault.take() {
             None => {
