@@ -23,6 +23,19 @@ const SKIPPED: Rule = Rule {
     sources: &[VERSIONING],
 };
 
+const PATCH: Rule = Rule {
+    id: "etcd.patch-too-old",
+    severity: Severity::Breaks,
+    summary: "etcd {what} goes from {old} to {new}, and members before {instead} may block that: members that were removed come back, \
+              or learners are too many",
+    remedy: "roll {instead} or newer on all members first",
+    sources: &[
+        "https://etcd.io/docs/latest/upgrades/upgrade_3_6",
+        "https://etcd.io/blog/2025/zombie_members_upgrade/",
+        "https://etcd.io/docs/v3.7/upgrades/upgrade_3_7/",
+    ],
+};
+
 const MEMBERS: Rule = Rule {
     id: "etcd.members-changed",
     severity: Severity::Breaks,
@@ -48,7 +61,10 @@ const PROVIDER: Rule = Rule {
     sources: &["https://kops.sigs.k8s.io/etcd3-migration/"],
 };
 
-pub(super) const RULES: &[Rule] = &[DOWNGRADE, SKIPPED, MEMBERS, ENCRYPTION, PROVIDER];
+pub(super) const RULES: &[Rule] = &[DOWNGRADE, SKIPPED, PATCH, MEMBERS, ENCRYPTION, PROVIDER];
+
+/// Minor versions of etcd 3, and the first patch of each from which etcd is upgraded to the next.
+const PATCHES: &[(u32, u32)] = &[(5, 26), (6, 11)];
 
 pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
     let pairs = clusters(&pair.old).iter().filter_map(|old| {
@@ -73,6 +89,12 @@ fn compare(old: &EtcdCluster, new: &EtcdCluster) -> Vec<Hit> {
             hits.push(hit(&DOWNGRADE));
         } else if after.major > before.major || after.minor > before.minor + 1 {
             hits.push(hit(&SKIPPED));
+        } else if after.minor > before.minor {
+            let row = PATCHES.iter().find(|(minor, _)| *minor == before.minor);
+            let row = row.filter(|(_, patch)| before.patch < *patch);
+            hits.extend(
+                row.map(|(minor, patch)| hit(&PATCH).stating(format!("3.{minor}.{patch}"))),
+            );
         }
     }
     let names = |etcd: &EtcdCluster| {

@@ -4,6 +4,7 @@ use super::{Hit, Pair, Subject};
 use crate::preview::rule::{Rule, Severity};
 use crate::preview::view::Aspect;
 use quake_model::fault::Code;
+use std::collections::BTreeMap;
 
 const IMDS: &str = "https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/configuring-instance-metadata-options.html";
 
@@ -55,7 +56,24 @@ const SYSCTL: Rule = Rule {
     sources: &["https://github.com/kubernetes/kops/blob/master/nodeup/pkg/model/sysctls.go"],
 };
 
-pub(super) const RULES: &[Rule] = &[ASSET, REFUSED, ROLE, HOPS, TOKENS, SYSCTL];
+const LABEL: Rule = Rule {
+    id: "group.label-removed",
+    severity: Severity::Risk,
+    summary: "the nodes have the label {what}={old} no more: pods that ask for it are not scheduled, and what selects nodes by it \
+              finds none",
+    remedy: "look for it in nodeSelector, affinity and add-ons first; to keep it, add it to nodeLabels of the group",
+    sources: &["https://kubernetes.io/docs/concepts/scheduling-eviction/assign-pod-node/"],
+};
+
+const TAINT: Rule = Rule {
+    id: "group.taint-added",
+    severity: Severity::Risk,
+    summary: "the nodes get the taint {what}: pods that do not tolerate it are not scheduled to them",
+    remedy: "add the toleration to the pods that belong there, DaemonSets too, before the roll",
+    sources: &["https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"],
+};
+
+pub(super) const RULES: &[Rule] = &[ASSET, REFUSED, ROLE, HOPS, TOKENS, SYSCTL, LABEL, TAINT];
 
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let Err(fault) = &subject.group.node else {
@@ -82,7 +100,31 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
         hits.push(Hit::new(&TOKENS, "tokens"));
     }
     hits.extend(sysctls(pair));
+    // Another role has other labels and taints, and that is said.
+    if old.role == new.role {
+        hits.extend(labels(pair));
+    }
     hits
+}
+
+fn labels(pair: &Pair<'_>) -> Vec<Hit> {
+    let facts = |subject: &Subject<'_>, kind: &'static str| -> BTreeMap<String, String> {
+        let rows = subject.rows(Aspect::Fact);
+        rows.filter_map(|(name, value)| {
+            Some((name.strip_prefix(kind)?.to_owned(), value.to_owned()))
+        })
+        .collect()
+    };
+    if pair.old.view.is_none() || pair.new.view.is_none() {
+        return Vec::new();
+    }
+    let [old, new] = [&pair.old, &pair.new].map(|side| facts(side, "label "));
+    let gone = old.iter().filter(|(label, _)| !new.contains_key(*label));
+    let gone = gone.map(|(label, value)| Hit::new(&LABEL, label).between(value, ""));
+    let [old, new] = [&pair.old, &pair.new].map(|side| facts(side, "taint "));
+    let added = new.keys().filter(|taint| !old.contains_key(*taint));
+    gone.chain(added.map(|taint| Hit::new(&TAINT, taint)))
+        .collect()
 }
 
 fn hops(pair: &Pair<'_>) -> Option<Hit> {

@@ -84,8 +84,14 @@ pub(super) const RULES: &[Rule] = &[
     ETCD_PROVIDER,
 ];
 
-/// Networks that kops had, the key of each in the spec, and the first minor version without it.
-const NETWORKS: &[(&str, u32)] = &[("romana", 19), ("lyftvpc", 23), ("canal", 34)];
+/// Networks that kops had, the key of each in the spec, and the first minor version without it. Weave is gone for Kubernetes 1.23
+/// and newer, which kops 1.23 was the first to have.
+const NETWORKS: &[(&str, u32)] = &[
+    ("romana", 19),
+    ("lyftvpc", 23),
+    ("weave", 23),
+    ("canal", 34),
+];
 
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let Some(kops) = subject.cluster.kops else {
@@ -142,7 +148,8 @@ fn of_cluster(subject: &Subject<'_>, kops: u32) -> Vec<Hit> {
         hits.push(Hit::new(&LOAD_BALANCER, "api.loadBalancer"));
     }
     let gone = NETWORKS.iter().filter(|(network, removed)| {
-        kops >= *removed && settings.has(&format!("networking.{network}"))
+        let is_new_enough = *network != "weave" || subject.minor() >= *removed;
+        kops >= *removed && is_new_enough && settings.has(&format!("networking.{network}"))
     });
     hits.extend(gone.map(|(network, removed)| {
         Hit::new(&NETWORK, *network).between(format!("1.{removed}"), "")

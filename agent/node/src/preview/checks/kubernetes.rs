@@ -2,7 +2,9 @@
 
 use super::{Hit, Subject};
 use crate::preview::rule::{Rule, Severity};
-use crate::preview::tables::{ADMISSION_PLUGINS, GATES, removed_flag, removed_gate};
+use crate::preview::tables::{
+    ADMISSION_PLUGINS, GATES, locked_gate, removed_config, removed_flag, removed_gate,
+};
 use crate::preview::view::Aspect;
 
 const FLAG: Rule = Rule {
@@ -16,9 +18,39 @@ const FLAG: Rule = Rule {
 const GATE: Rule = Rule {
     id: "kubernetes.feature-gate-removed",
     severity: Severity::Breaks,
-    summary: "{what}: the feature gate is unknown since Kubernetes {old}, and the component refuses to start with it",
+    summary: "{what}: Kubernetes {new} does not know the feature gate, and the component refuses to start with it",
     remedy: "remove the gate from featureGates in the spec; its feature is always on, or gone",
     sources: &[GATES],
+};
+
+const LOCKED: Rule = Rule {
+    id: "kubernetes.feature-gate-locked",
+    severity: Severity::Breaks,
+    summary: "{what}: the feature gate is locked to {instead} since Kubernetes {old}, and the component refuses to start with {new}",
+    remedy: "remove the gate from featureGates in the spec; nothing brings back what was before",
+    sources: &[
+        "https://github.com/kubernetes/kubernetes/blob/master/test/compatibility_lifecycle/reference/feature_list.md",
+        "https://github.com/kubernetes/sig-release/tree/master/releases",
+    ],
+};
+
+const CONFIG: Rule = Rule {
+    id: "kubernetes.config-version-removed",
+    severity: Severity::Breaks,
+    summary: "{what}: Kubernetes {new} does not read it since {old}, and the component refuses to start with it",
+    remedy: "write it as {instead}",
+    sources: &["https://github.com/kubernetes/sig-release/tree/master/releases"],
+};
+
+const IPVS: Rule = Rule {
+    id: "kubernetes.proxy-mode-deprecated",
+    severity: Severity::Risk,
+    summary: "kube-proxy's mode ipvs is deprecated since Kubernetes 1.35, and will be removed",
+    remedy: "plan for kubeProxy.proxyMode nftables on kernels that have it, and replace the nodes",
+    sources: &[
+        "https://github.com/kubernetes/kubernetes/pull/139067",
+        "https://github.com/kubernetes/kubernetes/pull/139397",
+    ],
 };
 
 const ADMISSION: Rule = Rule {
@@ -49,18 +81,48 @@ const USERSPACE: Rule = Rule {
     sources: &["https://github.com/kubernetes/kubernetes/pull/112133"],
 };
 
-pub(super) const RULES: &[Rule] = &[FLAG, GATE, ADMISSION, CLOUD, USERSPACE];
+pub(super) const RULES: &[Rule] = &[
+    FLAG, GATE, LOCKED, CONFIG, ADMISSION, CLOUD, USERSPACE, IPVS,
+];
 
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let mut hits = flags(subject);
     hits.extend(gates(subject));
     hits.extend(admission(subject));
     hits.extend(cloud(subject));
+    hits.extend(configs(subject));
     let mode = subject.flag("kube-proxy --proxy-mode");
-    if subject.minor() >= 26 && mode == Some("userspace") {
-        hits.push(Hit::new(&USERSPACE, "kube-proxy"));
+    match mode {
+        Some("userspace") if subject.minor() >= 26 => {
+            hits.push(Hit::new(&USERSPACE, "kube-proxy"));
+        }
+        Some("ipvs") if subject.minor() >= 35 => hits.push(Hit::new(&IPVS, "kube-proxy")),
+        _ => {}
     }
     hits
+}
+
+/// Configuration files of components, among the files that may be shown.
+fn configs(subject: &Subject<'_>) -> Vec<Hit> {
+    let minor = subject.minor();
+    let view = subject.view.into_iter();
+    let texts = view.flat_map(|view| {
+        let paths = view.files.keys();
+        paths.filter_map(move |path| Some((path, view.text(path)?)))
+    });
+    let gone = texts.filter_map(|(path, text)| {
+        let value = |key: &str| {
+            let mut lines = text.lines();
+            let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+            Some(value.trim().trim_matches('"').to_owned())
+        };
+        let (kind, version) = (value("kind")?, value("apiVersion")?);
+        let (_, _, since, instead, source) = removed_config(&kind, &version, minor)?;
+        let hit = Hit::new(&CONFIG, format!("{path} is {kind} of {version}"));
+        let hit = hit.between(format!("1.{since}"), format!("1.{minor}"));
+        Some(hit.instead(instead, source))
+    });
+    gone.collect()
 }
 
 fn flags(subject: &Subject<'_>) -> Vec<Hit> {
@@ -76,7 +138,7 @@ fn flags(subject: &Subject<'_>) -> Vec<Hit> {
     gone.collect()
 }
 
-/// The gates of all components, each with who is told of it.
+/// The gates of all components, each with who is told of it, and the value.
 fn gates(subject: &Subject<'_>) -> Vec<Hit> {
     const KUBELET: &str = "KubeletConfiguration featureGates.";
     let minor = subject.minor();
@@ -86,18 +148,27 @@ fn gates(subject: &Subject<'_>) -> Vec<Hit> {
         .flat_map(|(name, value)| {
             let component = name.split(' ').next().unwrap_or_default();
             let gates = value.split(',');
-            gates.filter_map(move |gate| Some((component, gate.split('=').next()?)))
+            gates.filter_map(move |gate| {
+                let (gate, value) = gate.split_once('=')?;
+                Some((component, gate, value))
+            })
         });
     let of_settings = subject
         .rows(Aspect::Setting)
-        .filter_map(|(name, _)| Some(("kubelet", name.strip_prefix(KUBELET)?)));
+        .filter_map(|(name, value)| Some(("kubelet", name.strip_prefix(KUBELET)?, value)));
     let all = of_flags.chain(of_settings);
-    let gone = all.filter_map(|(component, gate)| {
-        let last = removed_gate(gate.trim_matches('"'), minor)?;
-        let since = format!("1.{}", last + 1);
-        Some(Hit::new(&GATE, format!("{component} {gate}")).between(since, ""))
+    let hits = all.filter_map(|(component, gate, value)| {
+        let gate = gate.trim_matches('"');
+        let what = format!("{component} {gate}");
+        if removed_gate(gate, minor).is_some() {
+            return Some(Hit::new(&GATE, what).between("", format!("1.{minor}")));
+        }
+        let (locked, since) = locked_gate(gate, minor)?;
+        let asked: bool = value.trim().trim_matches(['"', '\'']).parse().ok()?;
+        let hit = Hit::new(&LOCKED, what).between(format!("1.{since}"), value);
+        (asked != locked).then(|| hit.stating(locked.to_string()))
     });
-    gone.collect()
+    hits.collect()
 }
 
 fn admission(subject: &Subject<'_>) -> Vec<Hit> {

@@ -4,6 +4,7 @@
 //! change. A *step* is wrong only between two states, such as another range of pods.
 
 mod cluster;
+mod containerd;
 mod etcd;
 mod group;
 mod keys;
@@ -22,6 +23,7 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     let areas = [
         kubernetes::RULES,
         runtime::RULES,
+        containerd::RULES,
         kops::RULES,
         network::RULES,
         etcd::RULES,
@@ -58,6 +60,12 @@ impl Hit {
     fn instead(mut self, instead: &str, source: &'static str) -> Self {
         instead.clone_into(&mut self.met.instead);
         self.met.source = Some(source);
+        self
+    }
+
+    /// With what is so instead.
+    fn stating(mut self, instead: String) -> Self {
+        self.met.instead = instead;
         self
     }
 
@@ -130,7 +138,13 @@ type State = fn(&Subject<'_>) -> Vec<Hit>;
 /// What is wrong with a step.
 type Step = fn(&Pair<'_>) -> Vec<Hit>;
 
-const STATES: &[State] = &[kubernetes::state, runtime::state, kops::state, group::state];
+const STATES: &[State] = &[
+    kubernetes::state,
+    runtime::state,
+    containerd::state,
+    kops::state,
+    group::state,
+];
 
 const STEPS: &[Step] = &[
     network::step,

@@ -19,10 +19,15 @@ const DOCKER: Rule = Rule {
 
 const CONTAINERD_1: Rule = Rule {
     id: "runtime.containerd-1",
-    severity: Severity::Breaks,
-    summary: "containerd {what}: Kubernetes 1.35 is the last version that supports containerd 1",
+    severity: Severity::Risk,
+    summary: "containerd {what}: Kubernetes supports containerd 1 no more after 1.35; kubelet still works with it, until 1.38 at the \
+              earliest",
     remedy: "set spec.containerd.version to 2.1.0 or newer (or remove it), and roll that before the version",
-    sources: &["https://kubernetes.io/blog/2025/12/17/kubernetes-v1-35-release/"],
+    sources: &[
+        "https://kubernetes.io/blog/2025/12/17/kubernetes-v1-35-release/",
+        "https://github.com/kubernetes/kubernetes/pull/136846",
+        "https://github.com/kubernetes/kubernetes/pull/139121",
+    ],
 };
 
 const CONTAINERD_CRI: Rule = Rule {
@@ -186,7 +191,8 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
     driver.into_iter().chain(back).collect()
 }
 
-fn containerd(subject: &Subject<'_>) -> Option<KubernetesVersion> {
+/// The version of containerd, where it is the runtime and the configuration says it.
+pub(super) fn containerd(subject: &Subject<'_>) -> Option<KubernetesVersion> {
     match &subject.node()?.runtime {
         Runtime::Containerd {
             version: Some(text),

@@ -1,4 +1,6 @@
 //! Flags and admission plugins that Kubernetes' components no longer have. A component ends at once at a flag it does not know.
+//!
+//! The rows are from the release notes of 1.18 to 1.37 in kubernetes/sig-release, and those before from the pull requests.
 
 use super::Minor;
 
@@ -14,206 +16,115 @@ pub(in crate::preview) struct RemovedFlag {
     pub(in crate::preview) source: &'static str,
 }
 
-const DOCKERSHIM: &str = "https://github.com/kubernetes/kubernetes/pull/106907";
-const INSECURE: &str = "https://github.com/kubernetes/kubernetes/pull/106859";
-const LOGS: &str = "https://github.com/kubernetes/kubernetes/pull/112120";
-const POLICY: &str = "https://github.com/kubernetes/kubernetes/pull/105424";
-const SECURE: &str = "serve by --secure-port; health checks ask over HTTPS";
-const REDIRECT: &str =
-    "remove it; components log to standard error, and kube-log-runner writes files";
+const GONE: &str = "remove it; it does nothing any more";
+const LEADER: &str = "use --leader-elect-resource-namespace and --leader-elect-resource-name";
+const LOG: &str = "remove it; components log to standard error, and kube-log-runner writes files";
 const RUNTIME: &str = "remove it; the runtime has its own configuration of CNI and images";
+const SCHEDULER: &str = "write a KubeSchedulerConfiguration";
+const SECURE: &str = "serve by --secure-port; health checks ask over HTTPS";
 
-const fn row(
-    component: &'static str,
-    flag: &'static str,
-    minor: Minor,
-    instead: &'static str,
-    source: &'static str,
-) -> RemovedFlag {
-    RemovedFlag {
-        component,
-        flag,
-        minor,
-        instead,
-        source,
-    }
+/// One row a line: the component, the flag, the first minor version without it, the pull request of kubernetes/kubernetes that
+/// removed it, and what to do.
+macro_rules! flags {
+    ($($component:literal $flag:literal $minor:literal $pull:literal $instead:expr;)*) => {
+        &[$(RemovedFlag {
+            component: $component,
+            flag: $flag,
+            minor: $minor,
+            instead: $instead,
+            source: concat!("https://github.com/kubernetes/kubernetes/pull/", $pull),
+        }),*]
+    };
 }
 
-/// By component. kops' own validation (`pkg/apis/kops/validation/validation.go`) has those of kubelet before 1.11.
-const FLAGS: &[RemovedFlag] = &[
-    row("kubelet", "--configure-cbr0", 5, "remove it", KOPS),
-    row("kubelet", "--api-servers", 6, "use --kubeconfig", KOPS),
-    row(
-        "kubelet",
-        "--require-kubeconfig",
-        10,
-        "remove it; --kubeconfig is enough",
-        KOPS,
-    ),
-    row(
-        "kubelet",
-        "--cadvisor-port",
-        12,
-        "remove it; read /metrics/cadvisor of kubelet",
-        "https://github.com/kubernetes/kubernetes/pull/65707",
-    ),
-    row(
-        "kubelet",
-        "--allow-privileged",
-        15,
-        "remove it; admission decides who may be privileged",
-        "https://github.com/kubernetes/kubernetes/pull/77820",
-    ),
-    row(
-        "kubelet",
-        "--containerized",
-        16,
-        "remove it; run kubelet as a unit",
-        "https://github.com/kubernetes/kubernetes/pull/80043",
-    ),
-    row("kubelet", "--network-plugin", 24, RUNTIME, DOCKERSHIM),
-    row("kubelet", "--network-plugin-mtu", 24, RUNTIME, DOCKERSHIM),
-    row("kubelet", "--cni-bin-dir", 24, RUNTIME, DOCKERSHIM),
-    row("kubelet", "--cni-conf-dir", 24, RUNTIME, DOCKERSHIM),
-    row("kubelet", "--cni-cache-dir", 24, RUNTIME, DOCKERSHIM),
-    row("kubelet", "--docker-endpoint", 24, RUNTIME, DOCKERSHIM),
-    row(
-        "kubelet",
-        "--image-pull-progress-deadline",
-        24,
-        RUNTIME,
-        DOCKERSHIM,
-    ),
-    row(
-        "kubelet",
-        "--experimental-dockershim-root-directory",
-        24,
-        RUNTIME,
-        DOCKERSHIM,
-    ),
-    row(
-        "kubelet",
-        "--container-runtime",
-        27,
-        "remove it; `remote` is all that is left",
-        "https://github.com/kubernetes/kubernetes/pull/114017",
-    ),
-    row(
-        "kubelet",
-        "--keep-terminated-pod-volumes",
-        31,
-        "remove it",
-        "https://github.com/kubernetes/kubernetes/pull/122082",
-    ),
-    row(
-        "kubelet",
-        "--pod-infra-container-image",
-        35,
-        "set containerd's sandboxImage instead",
-        "https://github.com/kubernetes/kubernetes/pull/133779",
-    ),
-    row(
-        "kube-apiserver",
-        "--basic-auth-file",
-        19,
-        "use OIDC, client certificates or service accounts",
-        "https://github.com/kubernetes/kubernetes/pull/89069",
-    ),
-    row("kube-apiserver", "--address", 24, SECURE, INSECURE),
-    row("kube-apiserver", "--port", 24, SECURE, INSECURE),
-    row(
-        "kube-apiserver",
-        "--insecure-bind-address",
-        24,
-        SECURE,
-        INSECURE,
-    ),
-    row("kube-apiserver", "--insecure-port", 24, SECURE, INSECURE),
-    row(
-        "kube-apiserver",
-        "--service-account-api-audiences",
-        25,
-        "use --api-audiences",
-        "https://github.com/kubernetes/kubernetes/pull/108624",
-    ),
-    row(
-        "kube-apiserver",
-        "--cloud-provider",
-        33,
-        "remove it; the cloud controller manager runs outside",
-        "https://github.com/kubernetes/kubernetes/pull/130162",
-    ),
-    row(
-        "kube-apiserver",
-        "--cloud-config",
-        33,
-        "remove it; the cloud controller manager has its own",
-        "https://github.com/kubernetes/kubernetes/pull/130162",
-    ),
-    row(
-        "kube-controller-manager",
-        "--address",
-        24,
-        SECURE,
-        "https://github.com/kubernetes/kubernetes/blob/master/CHANGELOG/CHANGELOG-1.24.md",
-    ),
-    row(
-        "kube-controller-manager",
-        "--port",
-        24,
-        SECURE,
-        "https://github.com/kubernetes/kubernetes/blob/master/CHANGELOG/CHANGELOG-1.24.md",
-    ),
-    row(
-        "kube-controller-manager",
-        "--enable-taint-manager",
-        27,
-        "remove it; it is always on",
-        "https://github.com/kubernetes/kubernetes/pull/115840",
-    ),
-    row(
-        "kube-controller-manager",
-        "--pod-eviction-timeout",
-        27,
-        "use kube-apiserver's --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds",
-        "https://github.com/kubernetes/kubernetes/pull/115840",
-    ),
-    row(
-        "kube-scheduler",
-        "--policy-config-file",
-        23,
-        "write a KubeSchedulerConfiguration",
-        POLICY,
-    ),
-    row(
-        "kube-scheduler",
-        "--policy-configmap",
-        23,
-        "write a KubeSchedulerConfiguration",
-        POLICY,
-    ),
-    row(
-        "kube-scheduler",
-        "--use-legacy-policy-config",
-        23,
-        "write a KubeSchedulerConfiguration",
-        POLICY,
-    ),
-    row("", "--add-dir-header", 26, REDIRECT, LOGS),
-    row("", "--alsologtostderr", 26, REDIRECT, LOGS),
-    row("", "--log-backtrace-at", 26, REDIRECT, LOGS),
-    row("", "--log-dir", 26, REDIRECT, LOGS),
-    row("", "--log-file", 26, REDIRECT, LOGS),
-    row("", "--log-file-max-size", 26, REDIRECT, LOGS),
-    row("", "--logtostderr", 26, REDIRECT, LOGS),
-    row("", "--one-output", 26, REDIRECT, LOGS),
-    row("", "--skip-headers", 26, REDIRECT, LOGS),
-    row("", "--skip-log-headers", 26, REDIRECT, LOGS),
-    row("", "--stderrthreshold", 26, REDIRECT, LOGS),
-];
-
-const KOPS: &str =
-    "https://github.com/kubernetes/kops/blob/v1.36.2/pkg/apis/kops/validation/validation.go";
+/// By component, by version, by flag.
+const FLAGS: &[RemovedFlag] = flags! {
+    "" "--add-dir-header" 26 112120 LOG;
+    "" "--alsologtostderr" 26 112120 LOG;
+    "" "--log-backtrace-at" 26 112120 LOG;
+    "" "--log-dir" 26 112120 LOG;
+    "" "--log-file" 26 112120 LOG;
+    "" "--log-file-max-size" 26 112120 LOG;
+    "" "--logtostderr" 26 112120 LOG;
+    "" "--one-output" 26 112120 LOG;
+    "" "--skip-headers" 26 112120 LOG;
+    "" "--skip-log-headers" 26 112120 LOG;
+    "" "--stderrthreshold" 26 112120 LOG;
+    "kube-apiserver" "--basic-auth-file" 19 89069 "use OIDC, client certificates or service accounts";
+    "kube-apiserver" "--address" 24 106859 SECURE;
+    "kube-apiserver" "--insecure-bind-address" 24 106859 SECURE;
+    "kube-apiserver" "--insecure-port" 24 106859 SECURE;
+    "kube-apiserver" "--port" 24 106859 SECURE;
+    "kube-apiserver" "--service-account-api-audiences" 25 108624 "use --api-audiences";
+    "kube-apiserver" "--master-service-namespace" 27 114446 GONE;
+    "kube-apiserver" "--cloud-config" 33 130162 "remove it; the cloud controller manager has its own";
+    "kube-apiserver" "--cloud-provider" 33 130162 "remove it; the cloud controller manager runs outside";
+    "kube-controller-manager" "--address" 24 106860 SECURE;
+    "kube-controller-manager" "--deployment-controller-sync-period" 24 107178 GONE;
+    "kube-controller-manager" "--port" 24 106860 SECURE;
+    "kube-controller-manager" "--enable-taint-manager" 27 115840 "remove it; it is always on";
+    "kube-controller-manager" "--pod-eviction-timeout" 27 115840 "use kube-apiserver's --default-not-ready-toleration-seconds and --default-unreachable-toleration-seconds";
+    "kube-controller-manager" "--horizontal-pod-autoscaler-downscale-delay" 31 124948 "use --horizontal-pod-autoscaler-downscale-stabilization";
+    "kube-controller-manager" "--horizontal-pod-autoscaler-upscale-delay" 31 124948 GONE;
+    "kube-controller-manager" "--volume-host-allow-local-loopback" 31 124017 GONE;
+    "kube-controller-manager" "--volume-host-cidr-denylist" 31 124017 GONE;
+    "kube-controller-manager" "--concurrent-service-syncs" 37 138002 GONE;
+    "kube-proxy" "--proxy-port-range" 31 126293 GONE;
+    "kube-scheduler" "--algorithm-provider" 22 102239 SCHEDULER;
+    "kube-scheduler" "--hard-pod-affinity-symmetric-weight" 22 102805 SCHEDULER;
+    "kube-scheduler" "--scheduler-name" 22 102805 SCHEDULER;
+    "kube-scheduler" "--policy-config-file" 23 105424 SCHEDULER;
+    "kube-scheduler" "--policy-configmap" 23 105424 SCHEDULER;
+    "kube-scheduler" "--policy-configmap-namespace" 23 105424 SCHEDULER;
+    "kube-scheduler" "--use-legacy-policy-config" 23 105424 SCHEDULER;
+    "kube-scheduler" "--address" 24 106865 SECURE;
+    "kube-scheduler" "--port" 24 106865 SECURE;
+    "kube-scheduler" "--lock-object-name" 28 119130 LEADER;
+    "kube-scheduler" "--lock-object-namespace" 28 119130 LEADER;
+    "kubelet" "--cadvisor-port" 12 65707 "remove it; read /metrics/cadvisor of kubelet";
+    "kubelet" "--allow-privileged" 15 77820 "remove it; admission decides who may be privileged";
+    "kubelet" "--containerized" 16 80043 "remove it; run kubelet as a unit";
+    "kubelet" "--chaos-chance" 22 101057 GONE;
+    "kubelet" "--seccomp-profile-root" 23 103941 "remove it; profiles are in <root-dir>/seccomp";
+    "kubelet" "--cni-bin-dir" 24 106907 RUNTIME;
+    "kubelet" "--cni-cache-dir" 24 106907 RUNTIME;
+    "kubelet" "--cni-conf-dir" 24 106907 RUNTIME;
+    "kubelet" "--docker-endpoint" 24 106907 RUNTIME;
+    "kubelet" "--experimental-check-node-capabilities-before-mount" 24 104732 "remove it; CSI drivers have their own tools";
+    "kubelet" "--experimental-dockershim-root-directory" 24 106907 RUNTIME;
+    "kubelet" "--image-pull-progress-deadline" 24 106907 RUNTIME;
+    "kubelet" "--network-plugin" 24 106907 RUNTIME;
+    "kubelet" "--network-plugin-mtu" 24 106907 RUNTIME;
+    "kubelet" "--non-masquerade-cidr" 24 107096 "remove it; the network plugin masquerades";
+    "kubelet" "--really-crash-for-testing" 24 101719 GONE;
+    "kubelet" "--experimental-kernel-memcg-notification" 25 109388 "use --kernel-memcg-notification";
+    "kubelet" "--container-runtime" 27 114017 "remove it; `remote` is all that is left";
+    "kubelet" "--master-service-namespace" 27 116015 GONE;
+    "kubelet" "--iptables-drop-bit" 31 122363 GONE;
+    "kubelet" "--iptables-masquerade-bit" 31 122363 GONE;
+    "kubelet" "--keep-terminated-pod-volumes" 31 122082 "remove it";
+    "kubelet" "--cloud-config" 34 130161 "remove it; the cloud controller manager has its own";
+    "kubelet" "--register-schedulable" 34 122384 "use --register-with-taints";
+    "kubelet" "--pod-infra-container-image" 35 133779 "set containerd's sandboxImage instead";
+    "kubelet" "--application-metrics-count-limit" 37 139870 GONE;
+    "kubelet" "--boot-id-file" 37 139870 GONE;
+    "kubelet" "--container-hints" 37 139870 GONE;
+    "kubelet" "--containerd" 37 139870 GONE;
+    "kubelet" "--containerd-namespace" 37 139870 GONE;
+    "kubelet" "--enable-load-reader" 37 139870 GONE;
+    "kubelet" "--event-storage-age-limit" 37 139870 GONE;
+    "kubelet" "--event-storage-event-limit" 37 139870 GONE;
+    "kubelet" "--global-housekeeping-interval" 37 139870 GONE;
+    "kubelet" "--log-cadvisor-usage" 37 139870 GONE;
+    "kubelet" "--machine-id-file" 37 139870 GONE;
+    "kubelet" "--storage-driver-buffer-duration" 37 139870 GONE;
+    "kubelet" "--storage-driver-db" 37 139870 GONE;
+    "kubelet" "--storage-driver-host" 37 139870 GONE;
+    "kubelet" "--storage-driver-password" 37 139870 GONE;
+    "kubelet" "--storage-driver-secure" 37 139870 GONE;
+    "kubelet" "--storage-driver-table" 37 139870 GONE;
+    "kubelet" "--storage-driver-user" 37 139870 GONE;
+};
 
 /// The components of Kubernetes that share flags.
 const KUBERNETES: &[&str] = &[
@@ -269,7 +180,9 @@ pub(in crate::preview) const ADMISSION_PLUGINS: &[(&str, Minor, &str, &str)] = &
 
 #[cfg(test)]
 mod tests {
+    use super::super::NEWEST;
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn a_flag_is_gone_from_its_version_on_and_only_of_its_component() {
@@ -288,9 +201,14 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_a_remedy_and_a_source() {
+    fn rows_are_sorted_and_their_versions_are_of_kubernetes() {
+        let keys = FLAGS.iter().map(|row| (row.component, row.minor, row.flag));
+        assert!(keys.is_sorted(), "by component, version and flag");
+        let flags = FLAGS.iter().map(|row| (row.component, row.flag));
+        let distinct: BTreeSet<_> = flags.collect();
+        assert_eq!(distinct.len(), FLAGS.len());
         for row in FLAGS {
-            assert!(row.source.starts_with("https://github.com/kubernetes/"));
+            assert!((8..=NEWEST).contains(&row.minor), "{row:?}");
             assert!(!row.instead.is_empty() && row.flag.starts_with("--"));
         }
     }

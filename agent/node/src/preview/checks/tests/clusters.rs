@@ -136,6 +136,16 @@ pub(super) fn of_etcd() -> Vec<Planted> {
             etcd("3.7.0", &one, manager),
         ),
         (
+            "etcd.patch-too-old",
+            etcd("3.5.21", &one, manager),
+            etcd("3.6.5", &one, manager),
+        ),
+        (
+            "etcd.patch-too-old",
+            etcd("3.6.5", &one, manager),
+            etcd("3.7.0", &one, manager),
+        ),
+        (
             "etcd.members-changed",
             etcd("3.6.5", &one, manager),
             etcd("3.6.5", &[("a", true), ("b", true), ("c", true)], manager),
@@ -184,6 +194,21 @@ pub(super) fn of_keys() -> Vec<Planted> {
     ]
 }
 
+fn labelled(labels: &[(&str, &str)]) -> ClusterSide {
+    let mut sample = Sample::new("1.34.0");
+    let labels = labels.iter();
+    sample.node.kubelet.labels = labels
+        .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+        .collect();
+    sample.done()
+}
+
+fn tainted(taints: &[&str]) -> ClusterSide {
+    let mut sample = Sample::new("1.34.0");
+    sample.node.kubelet.taints = taints.iter().map(|taint| (*taint).to_owned()).collect();
+    sample.done()
+}
+
 pub(super) fn of_the_group() -> Vec<Planted> {
     let group = |spec: &str| Sample::new("1.34.0").group(spec).done();
     let sysctls = |text: &str| {
@@ -219,6 +244,16 @@ pub(super) fn of_the_group() -> Vec<Planted> {
             "group.imds-tokens-required",
             group("instanceMetadata: {httpTokens: optional}\n"),
             group("instanceMetadata: {httpTokens: required}\n"),
+        ),
+        (
+            "group.label-removed",
+            labelled(&[("pool", "gpu"), ("zone", "a")]),
+            labelled(&[("zone", "a")]),
+        ),
+        (
+            "group.taint-added",
+            tainted(&[]),
+            tainted(&["dedicated=gpu:NoSchedule"]),
         ),
         (
             "group.sysctl-removed",

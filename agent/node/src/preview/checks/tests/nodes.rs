@@ -46,9 +46,10 @@ pub(super) fn of_components() -> Vec<Planted> {
         at(version).pod("kube-apiserver", &words).done()
     };
     let cloud = |version: &str| at(version).kubelet("--cloud-provider=aws").done();
-    let mode = |version: &str| {
+    let mode = |version: &str, mode: &str| {
         let sample = at(version);
-        sample.pod("kube-proxy", "--proxy-mode=userspace").done()
+        let words = format!("--proxy-mode={mode} --v=2");
+        sample.pod("kube-proxy", &words).done()
     };
     vec![
         (
@@ -73,8 +74,71 @@ pub(super) fn of_components() -> Vec<Planted> {
         ),
         (
             "kubernetes.proxy-mode-removed",
-            mode("1.25.0"),
-            mode("1.26.0"),
+            mode("1.25.0", "userspace"),
+            mode("1.26.0", "userspace"),
+        ),
+        (
+            "kubernetes.proxy-mode-deprecated",
+            mode("1.34.0", "ipvs"),
+            mode("1.35.0", "ipvs"),
+        ),
+        (
+            "kubernetes.feature-gate-locked",
+            locked("1.32.0", "SidecarContainers: false"),
+            locked("1.33.0", "SidecarContainers: false"),
+        ),
+        (
+            "kubernetes.config-version-removed",
+            audited("1.23.0"),
+            audited("1.24.0"),
+        ),
+    ]
+}
+
+/// With a gate in kubelet's configuration.
+fn locked(version: &str, gate: &str) -> ClusterSide {
+    let text = format!("kind: KubeletConfiguration\nfeatureGates: {{{gate}}}\n");
+    let sample = Sample::new(version);
+    sample.file("/var/lib/kubelet/kubelet.conf", &text).done()
+}
+
+/// With the policy of an audit log.
+fn audited(version: &str) -> ClusterSide {
+    let text = "apiVersion: audit.k8s.io/v1beta1\nkind: Policy\nrules: []\n";
+    let sample = Sample::new(version);
+    sample.file("/srv/kubernetes/audit.yaml", text).done()
+}
+
+/// With this configuration of containerd.
+fn configured(version: &str, config: &str) -> ClusterSide {
+    let mut sample = Sample::new("1.34.0").file("/etc/containerd/config.toml", config);
+    sample.node.runtime = Runtime::Containerd {
+        version: Some(version.to_owned()),
+    };
+    sample.done()
+}
+
+pub(super) fn of_containerd() -> Vec<Planted> {
+    let legacy = |version: u32| {
+        format!("version = {version}\n[plugins.\"io.containerd.grpc.v1.cri\"]\n  x = 1\n")
+    };
+    let sandbox = "version = 4\n  sandbox = \"registry.k8s.io/pause:3.10@sha256:0a\"\n";
+    let shim = "version = 2\n  runtime_type = \"io.containerd.runtime.v1.linux\"\n";
+    vec![
+        (
+            "runtime.containerd-config-removed",
+            configured("1.7.28", shim),
+            configured("2.2.4", shim),
+        ),
+        (
+            "runtime.containerd-config-ignored",
+            configured("2.3.4", &legacy(3)),
+            configured("2.3.4", &legacy(4)),
+        ),
+        (
+            "runtime.containerd-sandbox-digest",
+            configured("2.2.4", sandbox),
+            configured("2.3.1", sandbox),
         ),
     ]
 }
@@ -181,6 +245,11 @@ pub(super) fn of_kops() -> Vec<Planted> {
             "kops.network-removed",
             with("1.33.0", "networking: {canal: {}}\n"),
             with("1.34.0", "networking: {canal: {}}\n"),
+        ),
+        (
+            "kops.network-removed",
+            with("1.22.0", "networking: {weave: {}}\n"),
+            with("1.23.0", "networking: {weave: {}}\n"),
         ),
         ("kops.etcd-too-old", old_etcd("1.35.0"), old_etcd("1.36.0")),
         (
