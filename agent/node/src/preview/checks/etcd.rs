@@ -61,7 +61,35 @@ const PROVIDER: Rule = Rule {
     sources: &["https://kops.sigs.k8s.io/etcd3-migration/"],
 };
 
-pub(super) const RULES: &[Rule] = &[DOWNGRADE, SKIPPED, PATCH, MEMBERS, ENCRYPTION, PROVIDER];
+const REMOVED: Rule = Rule {
+    id: "etcd.cluster-removed",
+    severity: Severity::Breaks,
+    summary: "the etcd cluster {what} is there no more: kube-apiserver loses what it has in it",
+    remedy: "keep it; kops needs main and events, and neither can be renamed",
+    sources: &["https://kops.sigs.k8s.io/cluster_spec/#etcdclusters"],
+};
+
+const BACKUPS: Rule = Rule {
+    id: "etcd.backup-store-changed",
+    severity: Severity::Risk,
+    summary: "the backups of etcd {what} go from {old} to {new}: etcd-manager sees none of the old ones",
+    remedy: "copy the directory to the new place first, or keep {old}",
+    sources: &["https://kops.sigs.k8s.io/operations/etcd_backup_restore_encryption/"],
+};
+
+const SUBNETS: Rule = Rule {
+    id: "etcd.group-leaves-its-zone",
+    severity: Severity::Breaks,
+    summary: "a control plane leaves the subnet {what}, and the volumes of its etcd members stay in that zone: it cannot attach them",
+    remedy: "keep the subnet; for another zone add a member there, and remove the old one after it has joined",
+    sources: &[
+        "https://docs.aws.amazon.com/AWSCloudFormation/latest/UserGuide/aws-properties-ec2-instance-volume.html",
+    ],
+};
+
+pub(super) const RULES: &[Rule] = &[
+    DOWNGRADE, SKIPPED, PATCH, MEMBERS, ENCRYPTION, PROVIDER, REMOVED, BACKUPS, SUBNETS,
+];
 
 /// Minor versions of etcd 3, and the first patch of each from which etcd is upgraded to the next.
 const PATCHES: &[(u32, u32)] = &[(5, 26), (6, 11)];
@@ -71,7 +99,33 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
         let mut new = clusters(&pair.new).iter();
         Some((old, new.find(|new| new.name == old.name)?))
     });
-    pairs.flat_map(|(old, new)| compare(old, new)).collect()
+    let compared = pairs.flat_map(|(old, new)| compare(old, new));
+    compared.chain(removed(pair)).chain(subnets(pair)).collect()
+}
+
+fn removed(pair: &Pair<'_>) -> Vec<Hit> {
+    if pair.new.node().is_none() || pair.old.group.role != pair.new.group.role {
+        return Vec::new();
+    }
+    let is_there = |name: &str| clusters(&pair.new).iter().any(|new| new.name == name);
+    let gone = clusters(&pair.old)
+        .iter()
+        .filter(|old| !is_there(&old.name));
+    gone.map(|old| Hit::new(&REMOVED, &old.name)).collect()
+}
+
+fn subnets(pair: &Pair<'_>) -> Vec<Hit> {
+    let of = |subject: &Subject<'_>| -> Option<BTreeSet<String>> {
+        let subnets = subject.group.settings.get("subnets")?;
+        Some(subnets.split(',').map(str::to_owned).collect())
+    };
+    let (Some(old), Some(new)) = (of(&pair.old), of(&pair.new)) else {
+        return Vec::new();
+    };
+    let left = old
+        .difference(&new)
+        .filter(|_| !clusters(&pair.old).is_empty());
+    left.map(|subnet| Hit::new(&SUBNETS, subnet)).collect()
 }
 
 fn clusters<'a>(subject: &Subject<'a>) -> &'a [EtcdCluster] {
@@ -117,6 +171,12 @@ fn compare(old: &EtcdCluster, new: &EtcdCluster) -> Vec<Hit> {
             let hit = Hit::new(&ENCRYPTION, what);
             hits.push(hit.between(word(member.encrypted), word(other.encrypted)));
         }
+    }
+    if let (Some(before), Some(after)) = (&old.backup_store, &new.backup_store)
+        && before != after
+    {
+        let hit = Hit::new(&BACKUPS, &old.name);
+        hits.push(hit.between(before.to_string(), after.to_string()));
     }
     if old.provider != new.provider {
         let hit = Hit::new(&PROVIDER, &old.name);

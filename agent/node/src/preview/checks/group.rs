@@ -73,11 +73,38 @@ const TAINT: Rule = Rule {
     sources: &["https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/"],
 };
 
-pub(super) const RULES: &[Rule] = &[ASSET, REFUSED, ROLE, HOPS, TOKENS, SYSCTL, LABEL, TAINT];
+const ARCHITECTURE: Rule = Rule {
+    id: "group.architecture-mismatch",
+    severity: Severity::Breaks,
+    summary: "instances of {new} are of ARM, and the image {what} is for x86: EC2 launches none",
+    remedy: "set the group's image to the arm64 one of the same distribution, and check that the images of its pods have arm64 too",
+    sources: &["https://github.com/kubernetes/kops/blob/master/docs/releases/1.19-NOTES.md"],
+};
+
+const VOLUME: Rule = Rule {
+    id: "group.root-volume-shrunk",
+    severity: Severity::Risk,
+    summary: "the root volume shrinks from {old} to {new} GiB: images and logs have less place",
+    remedy: "look how much of it the nodes use (df -h /), and keep twice that",
+    sources: &["https://kops.sigs.k8s.io/instance_groups/"],
+};
+
+pub(super) const RULES: &[Rule] = &[
+    ASSET,
+    REFUSED,
+    ROLE,
+    HOPS,
+    TOKENS,
+    SYSCTL,
+    LABEL,
+    TAINT,
+    ARCHITECTURE,
+    VOLUME,
+];
 
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let Err(fault) = &subject.group.node else {
-        return Vec::new();
+        return architecture(subject).into_iter().collect();
     };
     let rule = match fault.code {
         Code::ConfigAssetMalformed | Code::ConfigDigestRefused => &ASSET,
@@ -100,11 +127,35 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
         hits.push(Hit::new(&TOKENS, "tokens"));
     }
     hits.extend(sysctls(pair));
+    hits.extend(root_volume(pair));
     // Another role has other labels and taints, and that is said.
     if old.role == new.role {
         hits.extend(labels(pair));
     }
     hits
+}
+
+/// Whether the image's name says another architecture than that of the instances.
+fn architecture(subject: &Subject<'_>) -> Option<Hit> {
+    let settings = &subject.group.settings;
+    let (machine, image) = (settings.get("machineType")?, settings.get("image")?);
+    // AWS' own processors: a `g` behind the generation, as in m7g.large and c6gn.xlarge; and a1.
+    let family = machine.split('.').next()?;
+    let behind = family.trim_start_matches(|it: char| it.is_ascii_lowercase());
+    let options = behind.trim_start_matches(|it: char| it.is_ascii_digit());
+    let is_arm = family == "a1" || options.starts_with('g');
+    let is_x86 = ["amd64", "x86_64"].iter().any(|it| image.contains(it));
+    (is_arm && is_x86).then(|| Hit::new(&ARCHITECTURE, image).between("", machine))
+}
+
+fn root_volume(pair: &Pair<'_>) -> Option<Hit> {
+    let size = |subject: &Subject<'_>| -> Option<u32> {
+        let settings = &subject.group.settings;
+        let size = settings.first(&["rootVolumeSize", "rootVolume.size"])?;
+        size.parse().ok()
+    };
+    let (old, new) = (size(&pair.old)?, size(&pair.new)?);
+    (new < old).then(|| Hit::new(&VOLUME, "root").between(old.to_string(), new.to_string()))
 }
 
 fn labels(pair: &Pair<'_>) -> Vec<Hit> {

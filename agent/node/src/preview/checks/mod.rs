@@ -3,6 +3,7 @@
 //! A *state* is wrong whatever was before, such as a flag that the version does not have; what was so before is no finding of a
 //! change. A *step* is wrong only between two states, such as another range of pods.
 
+mod access;
 mod cluster;
 mod containerd;
 mod etcd;
@@ -11,6 +12,7 @@ mod keys;
 mod kops;
 mod kubernetes;
 mod network;
+mod programs;
 mod runtime;
 
 use super::rule::{Finding, Met, Rule};
@@ -22,6 +24,8 @@ use quake_model::spec::{KubernetesVersion, NodeSpec};
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
     let areas = [
         kubernetes::RULES,
+        access::RULES,
+        programs::RULES,
         runtime::RULES,
         containerd::RULES,
         kops::RULES,
@@ -140,6 +144,8 @@ type Step = fn(&Pair<'_>) -> Vec<Hit>;
 
 const STATES: &[State] = &[
     kubernetes::state,
+    access::state,
+    programs::state,
     runtime::state,
     containerd::state,
     kops::state,
@@ -150,6 +156,8 @@ const STEPS: &[Step] = &[
     network::step,
     etcd::step,
     keys::step,
+    access::step,
+    programs::step,
     group::step,
     runtime::step,
 ];

@@ -72,7 +72,17 @@ const PORTS: Rule = Rule {
     sources: &["https://kubernetes.io/docs/concepts/services-networking/service/#type-nodeport"],
 };
 
-pub(super) const RULES: &[Rule] = &[PODS, SERVICES, DOMAIN, DNS, CNI, MODE, PROXY, PORTS];
+const API_PORT: Rule = Rule {
+    id: "network.api-port-changed",
+    severity: Severity::Risk,
+    summary: "kube-apiserver's port changes from {old} to {new}: load balancers, security groups and kubeconfigs have the old one",
+    remedy: "keep {old}, or change all of them in one step",
+    sources: &["https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/"],
+};
+
+pub(super) const RULES: &[Rule] = &[
+    PODS, SERVICES, DOMAIN, DNS, CNI, MODE, PROXY, PORTS, API_PORT,
+];
 
 pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
     let (old, new) = (&pair.old, &pair.new);
@@ -101,6 +111,7 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
             differing(plugins.0.as_deref(), plugins.1.as_deref()),
         ),
         hit(&MODE, "mode", modes(old, new)),
+        hit(&API_PORT, "port", differing(api_port(old), api_port(new))),
         lost.then(|| Hit::new(&PROXY, "kube-proxy")),
         hit(
             &PORTS,
@@ -123,6 +134,10 @@ fn services<'a>(subject: &Subject<'a>) -> Option<&'a str> {
     let node = subject.node()?;
     let range = node.networking.service_cidr.as_deref();
     range.or_else(|| subject.flag("kube-apiserver --service-cluster-ip-range"))
+}
+
+fn api_port<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    subject.flag("kube-apiserver --secure-port")
 }
 
 fn domain<'a>(subject: &Subject<'a>) -> Option<&'a str> {

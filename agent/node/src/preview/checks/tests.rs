@@ -23,6 +23,7 @@ fn planted() -> Vec<Planted> {
         nodes::of_components(),
         nodes::of_the_runtime(),
         nodes::of_containerd(),
+        nodes::of_programs(),
         nodes::of_kops(),
         clusters::of_the_network(),
         clusters::of_etcd(),

@@ -3,10 +3,10 @@
 use super::Planted;
 use super::nodes::kubelet_config;
 use crate::preview::sample::Sample;
-use crate::preview::side::{ClusterSide, KeySide, ObjectSide};
+use crate::preview::side::{ClusterSide, KeySide, ObjectSide, Settings};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{
-    Component, EtcdCluster, EtcdMember, EtcdProvider, KopsGeneration, NetworkMode, Role,
+    Component, EtcdCluster, EtcdMember, EtcdProvider, KopsGeneration, NetworkMode, NodeSpec, Role,
 };
 use std::collections::BTreeMap;
 
@@ -14,6 +14,11 @@ fn networked(change: impl FnOnce(&mut Sample)) -> ClusterSide {
     let mut sample = Sample::new("1.34.0");
     change(&mut sample);
     sample.done()
+}
+
+fn served(words: &str) -> ClusterSide {
+    let sample = Sample::new("1.34.0");
+    sample.pod("kube-apiserver", words).done()
 }
 
 fn proxied(words: &str) -> ClusterSide {
@@ -109,6 +114,11 @@ pub(super) fn of_the_network() -> Vec<Planted> {
         ),
         ("network.plugin-changed", plugin("calico"), plugin("cilium")),
         (
+            "network.api-port-changed",
+            served("--secure-port=443 --v=2"),
+            served("--secure-port=6443 --v=2"),
+        ),
+        (
             "network.proxy-mode-changed",
             proxied("--v=2"),
             proxied("--proxy-mode=nftables"),
@@ -119,6 +129,30 @@ pub(super) fn of_the_network() -> Vec<Planted> {
             Sample::new("1.34.0").done(),
         ),
     ]
+}
+
+fn with_node(mut cluster: ClusterSide, change: impl FnOnce(&mut NodeSpec)) -> ClusterSide {
+    let group = cluster.groups.get_mut("nodes");
+    if let Some(Ok(node)) = group.map(|group| &mut group.node) {
+        change(node);
+    }
+    cluster
+}
+
+fn backed_up(store: &str) -> ClusterSide {
+    let cluster = etcd("3.6.5", &[("a", true)], EtcdProvider::Manager);
+    with_node(cluster, |node| {
+        node.etcd[0].backup_store = Some(store.parse().expect("a literal"));
+    })
+}
+
+fn in_subnets(subnets: &str) -> ClusterSide {
+    let mut cluster = etcd("3.6.5", &[("a", true)], EtcdProvider::Manager);
+    if let Some(group) = cluster.groups.get_mut("nodes") {
+        let text = format!("subnets: {subnets}\n");
+        group.settings = Settings::read("group", &text).expect("a literal");
+    }
+    cluster
 }
 
 pub(super) fn of_etcd() -> Vec<Planted> {
@@ -144,6 +178,21 @@ pub(super) fn of_etcd() -> Vec<Planted> {
             "etcd.patch-too-old",
             etcd("3.6.5", &one, manager),
             etcd("3.7.0", &one, manager),
+        ),
+        (
+            "etcd.cluster-removed",
+            etcd("3.6.5", &one, manager),
+            Sample::new("1.34.0").done(),
+        ),
+        (
+            "etcd.backup-store-changed",
+            backed_up("s3://b/c/backups/etcd/main"),
+            backed_up("s3://b/d/backups/etcd/main"),
+        ),
+        (
+            "etcd.group-leaves-its-zone",
+            in_subnets("[us-test-1a, us-test-1b]"),
+            in_subnets("[us-test-1b]"),
         ),
         (
             "etcd.members-changed",
@@ -244,6 +293,16 @@ pub(super) fn of_the_group() -> Vec<Planted> {
             "group.imds-tokens-required",
             group("instanceMetadata: {httpTokens: optional}\n"),
             group("instanceMetadata: {httpTokens: required}\n"),
+        ),
+        (
+            "group.architecture-mismatch",
+            group("machineType: m6i.large\nimage: ubuntu-noble-24.04-amd64-server\n"),
+            group("machineType: m6g.large\nimage: ubuntu-noble-24.04-amd64-server\n"),
+        ),
+        (
+            "group.root-volume-shrunk",
+            group("rootVolumeSize: 64\n"),
+            group("rootVolumeSize: 20\n"),
         ),
         (
             "group.label-removed",

@@ -259,3 +259,54 @@ pub(super) fn of_kops() -> Vec<Planted> {
         ),
     ]
 }
+
+pub(super) fn of_programs() -> Vec<Planted> {
+    let kubelet = |text: &str| kubelet_config(text).done();
+    let server = |words: &str| Sample::new("1.34.0").pod("kube-apiserver", words).done();
+    let image = |image: &str| {
+        let text = format!(
+            "kind: Pod\nmetadata: {{name: kube-apiserver}}\nspec:\n  containers:\n  - name: kube-apiserver\n    image: {image}\n"
+        );
+        let sample = Sample::new("1.34.0");
+        let path = "/etc/kubernetes/manifests/kube-apiserver.manifest";
+        sample.file(path, &text).done()
+    };
+    let now = image("registry.k8s.io/kube-apiserver:v1.34.0");
+    vec![
+        (
+            "access.opened",
+            kubelet("readOnlyPort: 0\n"),
+            kubelet("readOnlyPort: 10255\n"),
+        ),
+        (
+            "access.opened",
+            server("--authorization-mode=Node,RBAC --v=2"),
+            server("--authorization-mode=AlwaysAllow --v=2"),
+        ),
+        (
+            "kubernetes.admission-plugin-dropped",
+            server("--enable-admission-plugins=NodeRestriction,ResourceQuota --v=2"),
+            server("--enable-admission-plugins=ResourceQuota --v=2"),
+        ),
+        (
+            "kubelet.max-pods-lowered",
+            kubelet("a: b\n"),
+            kubelet("maxPods: 29\n"),
+        ),
+        (
+            "kubelet.manager-policy-changed",
+            kubelet("a: b\n"),
+            kubelet("cpuManagerPolicy: static\n"),
+        ),
+        (
+            "images.registry-frozen",
+            now.clone(),
+            image("k8s.gcr.io/kube-apiserver:v1.34.0"),
+        ),
+        (
+            "kubernetes.component-skew",
+            now,
+            image("registry.k8s.io/kube-apiserver:v1.33.4"),
+        ),
+    ]
+}
