@@ -29,7 +29,9 @@ mod statement;
 mod table;
 
 pub use statement::Statement;
-pub use table::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, REPAIR_GRANTS, SIGNAL_GRANTS};
+pub use table::{
+    GRANTS, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, PREVIEW_GRANTS, REPAIR_GRANTS, SIGNAL_GRANTS,
+};
 
 use crate::pattern::matches;
 
@@ -111,6 +113,7 @@ pub fn grant_of(action: &str, key: &str) -> Option<&'static Grant> {
     let tails: Vec<&str> = std::iter::once(key).chain(below).collect();
     let grants = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
     let grants = grants.chain(REPAIR_GRANTS).chain(NAMES_GRANTS);
+    let grants = grants.chain(PREVIEW_GRANTS);
     grants.into_iter().find(|grant| {
         let reached = match grant.reach {
             Reach::Everything
@@ -150,6 +153,7 @@ mod tests {
             let mut sids = BTreeSet::new();
             for grant in GRANTS
                 .iter()
+                .chain(PREVIEW_GRANTS)
                 .filter(|grant| grant.callers.contains(&caller))
             {
                 assert!(
@@ -168,12 +172,14 @@ mod tests {
             let of = |grant: &&Grant| grant.callers.contains(&caller);
             let listed: Vec<&str> = GRANTS
                 .iter()
+                .chain(PREVIEW_GRANTS)
                 .filter(of)
                 .filter(|grant| matches!(grant.reach, Reach::Names(_)))
                 .flat_map(|grant| grant.paths().iter().copied())
                 .collect();
             let read = GRANTS
                 .iter()
+                .chain(PREVIEW_GRANTS)
                 .filter(of)
                 .filter(|grant| matches!(grant.reach, Reach::Objects(_)))
                 .filter(|grant| grant.actions.contains(&"s3:GetObject"));
@@ -218,7 +224,11 @@ mod tests {
             sid("s3:ListBucket", "c.example/backups/etcd/main/"),
             Some("QuakeListStateStore")
         );
-        assert_eq!(sid("s3:GetObject", "c.example/addons/x"), None);
+        assert_eq!(
+            sid("s3:ListBucketVersions", "c.example/igconfig/"),
+            Some("QuakePreviewVersionNames")
+        );
+        assert_eq!(sid("s3:GetObject", "c.example/assets/x"), None);
         assert_eq!(sid("ec2:DetachVolume", ""), None);
     }
 

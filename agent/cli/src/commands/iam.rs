@@ -47,15 +47,18 @@ fn print_policy(arguments: PolicyArguments) -> u8 {
 mod tests {
     use crate::exit;
     use quake_model::facts::BucketFacts;
-    use quake_model::iam::{GRANTS, NAMES_GRANTS, NEWER_GRANTS, REPAIR_GRANTS, SIGNAL_GRANTS};
+    use quake_model::iam::{
+        GRANTS, NAMES_GRANTS, NEWER_GRANTS, PREVIEW_GRANTS, REPAIR_GRANTS, SIGNAL_GRANTS,
+    };
     use std::collections::BTreeSet;
     use std::path::{Path, PathBuf};
 
-    /// The IAM action that an operation, as the meter counts it, is judged by. They differ in one case: the S3
-    /// reference asks `s3:ListBucket` of whoever calls ListObjectsV2.
+    /// The IAM action that an operation, as the meter counts it, is judged by. They differ in two cases: the S3
+    /// reference asks `s3:ListBucket` of whoever calls ListObjectsV2, and `s3:ListBucketVersions` for ListObjectVersions.
     fn action_of(operation: &str) -> &str {
         match operation {
             "s3:ListObjectsV2" => "s3:ListBucket",
+            "s3:ListObjectVersions" => "s3:ListBucketVersions",
             operation => operation,
         }
     }
@@ -112,6 +115,7 @@ mod tests {
             .collect();
         let rows = GRANTS.iter().chain(SIGNAL_GRANTS).chain(NEWER_GRANTS);
         let rows = rows.chain(REPAIR_GRANTS).chain(NAMES_GRANTS);
+        let rows = rows.chain(PREVIEW_GRANTS);
         let table = rows.flat_map(|grant| grant.actions.iter());
         let table: BTreeSet<String> = table.map(|&action| action.to_owned()).collect();
         assert_eq!(

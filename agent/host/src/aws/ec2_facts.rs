@@ -96,8 +96,8 @@ fn instance_state(state: Option<&types::InstanceStateName>) -> InstanceState {
     }
 }
 
-/// Milliseconds since the epoch; the epoch itself when EC2 shows no time.
-fn instant(time: Option<&DateTime>) -> Timestamp {
+/// Milliseconds since the epoch; the epoch itself where AWS shows no time.
+pub(super) fn instant(time: Option<&DateTime>) -> Timestamp {
     let millis = time.and_then(|time| time.to_millis().ok());
     Timestamp(
         millis

@@ -6,6 +6,7 @@
 
 mod bucket;
 mod pieces;
+mod versions;
 
 use super::clients::Aws;
 use super::failure::Attempt;
@@ -13,6 +14,7 @@ use crate::objects::{MAX_OBJECT_BYTES, too_large};
 use aws_sdk_s3::Client;
 use aws_sdk_s3::config::http::HttpResponse;
 use aws_sdk_s3::error::SdkError;
+use aws_sdk_s3::operation::get_object::GetObjectOutput;
 use aws_sdk_s3::primitives::ByteStream;
 use quake_model::facts::BucketFacts;
 use quake_model::iam::partition_of;
@@ -78,17 +80,9 @@ impl S3 {
             return Ok(None);
         }
         let answer = self.aws.answer(&attempt, sent).await?;
-        let length = answer.content_length().unwrap_or(0);
-        if u64::try_from(length).is_ok_and(|length| length > MAX_OBJECT_BYTES) {
-            return Err(too_large(location));
-        }
         let tag = answer.e_tag().map(str::to_owned);
-        let bytes = read_body(location, &attempt, answer.body).await?;
-        let location = location.clone();
-        Ok(Some(TaggedObject {
-            object: Object { location, bytes },
-            tag,
-        }))
+        let object = read_answer(location, &attempt, answer).await?;
+        Ok(Some(TaggedObject { object, tag }))
     }
 
     /// Lists the names directly below a location, sorted, without trailing slashes.
@@ -193,7 +187,7 @@ impl S3 {
         Attempt {
             action,
             resources: vec![match action {
-                "s3:ListBucket" => bucket,
+                "s3:ListBucket" | versions::LIST => bucket,
                 action if BucketFacts::ACTIONS.contains(&action) => bucket,
                 _ => format!("{bucket}/{}", location.key()),
             }],
@@ -246,12 +240,17 @@ fn is_unchanged<E>(error: &SdkError<E, HttpResponse>) -> bool {
     answer.is_some_and(|answer| answer.status().as_u16() == 304)
 }
 
-async fn read_body(
+/// Reads what was answered, unless it is larger than any object of a state store.
+async fn read_answer(
     location: &Location,
     attempt: &Attempt,
-    mut body: ByteStream,
-) -> Result<Vec<u8>, PortError> {
-    let mut bytes = Vec::new();
+    answer: GetObjectOutput,
+) -> Result<Object, PortError> {
+    let length = answer.content_length().unwrap_or(0);
+    if u64::try_from(length).is_ok_and(|length| length > MAX_OBJECT_BYTES) {
+        return Err(too_large(location));
+    }
+    let (mut bytes, mut body) = (Vec::new(), answer.body);
     while let Some(chunk) = body.next().await {
         let chunk = chunk.map_err(|error| {
             let summary = format!("{location} ended early, after {} bytes", bytes.len());
@@ -264,7 +263,10 @@ async fn read_body(
             return Err(too_large(location));
         }
     }
-    Ok(bytes)
+    Ok(Object {
+        location: location.clone(),
+        bytes,
+    })
 }
 
 #[cfg(test)]

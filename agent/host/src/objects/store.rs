@@ -1,11 +1,13 @@
 //! Finds the place a location means, and reads it there.
 
 use super::folder::{list_directory, read_file, write_file};
+use super::past::{Past, unchangeable};
 use crate::aws::S3;
 use quake_model::facts::BucketFacts;
 use quake_model::location::{Location, Scheme};
 use quake_model::ports::{Condition, Object, Objects, PortError, TaggedObject};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The state store of a cluster. `file://` is read from this machine's files, always.
 ///
@@ -18,6 +20,7 @@ use std::path::{Path, PathBuf};
 pub struct StateStore {
     buckets: Buckets,
     moved: Option<Moved>,
+    pub(super) past: Option<Arc<Past>>,
 }
 
 /// A cluster's directory that lies elsewhere than its documents say.
@@ -47,6 +50,7 @@ impl StateStore {
         Self {
             buckets: Buckets::S3(s3),
             moved: None,
+            past: None,
         }
     }
 
@@ -55,6 +59,7 @@ impl StateStore {
         Self {
             buckets: Buckets::Folder(folder.into()),
             moved: None,
+            past: None,
         }
     }
 
@@ -62,6 +67,12 @@ impl StateStore {
     #[must_use]
     pub fn moved(self, moved: Option<Moved>) -> Self {
         Self { moved, ..self }
+    }
+
+    /// The same store, in which a cluster's directory is read as it was.
+    #[must_use]
+    pub fn at(self, past: Option<Arc<Past>>) -> Self {
+        Self { past, ..self }
     }
 
     /// Where a location's object is, which is elsewhere in a cluster's directory that was moved.
@@ -94,9 +105,10 @@ impl StateStore {
 impl Objects for StateStore {
     async fn read_object(&self, location: &Location) -> Result<Object, PortError> {
         let location = &self.actual(location);
-        match self.place(location)? {
-            Place::Bucket(s3) => s3.read_object(location).await,
-            Place::Paths(paths) => read_file(location, &paths).await,
+        match (self.place(location)?, &self.past) {
+            (Place::Bucket(s3), Some(past)) => past.read(s3, location).await,
+            (Place::Bucket(s3), None) => s3.read_object(location).await,
+            (Place::Paths(paths), _) => read_file(location, &paths).await,
         }
     }
 
@@ -106,9 +118,13 @@ impl Objects for StateStore {
         tag: Option<&str>,
     ) -> Result<Option<TaggedObject>, PortError> {
         let location = &self.actual(location);
-        match self.place(location)? {
-            Place::Bucket(s3) => s3.read_object_unless(location, tag).await,
-            Place::Paths(paths) => {
+        match (self.place(location)?, &self.past) {
+            (Place::Bucket(s3), Some(past)) => {
+                let object = past.read(s3, location).await?;
+                Ok(Some(TaggedObject { object, tag: None }))
+            }
+            (Place::Bucket(s3), None) => s3.read_object_unless(location, tag).await,
+            (Place::Paths(paths), _) => {
                 let object = read_file(location, &paths).await?;
                 let found = tag_of(&object.bytes);
                 let tagged = TaggedObject {
@@ -122,9 +138,10 @@ impl Objects for StateStore {
 
     async fn list_objects(&self, location: &Location) -> Result<Vec<String>, PortError> {
         let location = &self.actual(location);
-        match self.place(location)? {
-            Place::Bucket(s3) => s3.list_objects(location).await,
-            Place::Paths(paths) => list_directory(location, &paths).await,
+        match (self.place(location)?, &self.past) {
+            (Place::Bucket(_), Some(past)) => past.list(location),
+            (Place::Bucket(s3), None) => s3.list_objects(location).await,
+            (Place::Paths(paths), _) => list_directory(location, &paths).await,
         }
     }
 
@@ -145,6 +162,7 @@ impl Objects for StateStore {
             bytes: object.bytes.clone(),
         };
         match self.place(&object.location)? {
+            Place::Bucket(_) if self.past.is_some() => Err(unchangeable(&object.location)),
             Place::Bucket(s3) => s3.write_object(&object, content_type).await,
             Place::Paths(paths) => write_file(&object, &paths).await,
         }

@@ -9,6 +9,7 @@ mod start;
 mod storage;
 mod survey;
 mod unit;
+mod versions;
 
 pub use bucket::BucketFacts;
 pub use health::{FilesystemHealth, HostHealth};
@@ -28,3 +29,4 @@ pub use survey::{
     UserDataSeen, WantedFile, WantedPart,
 };
 pub use unit::{ActiveState, ProbeFacts, UnitFacts};
+pub use versions::{ObjectVersion, UnknownPast, objects_at};

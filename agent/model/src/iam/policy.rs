@@ -3,8 +3,8 @@
 
 use crate::dns::bare_zone_id;
 use crate::iam::{
-    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, REPAIR_GRANTS, Reach,
-    SIGNAL_GRANTS, Statement, partition_of,
+    Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, PREVIEW_GRANTS, REPAIR_GRANTS,
+    Reach, SIGNAL_GRANTS, Statement, partition_of,
 };
 use crate::location::{Location, Scheme};
 use serde::Serialize;
@@ -82,6 +82,7 @@ pub fn policy(request: &Request) -> Result<Policy, PolicyError> {
         .chain(repair.unwrap_or_default())
         .chain(newer.unwrap_or_default())
         .chain(names.unwrap_or_default())
+        .chain(PREVIEW_GRANTS)
         .filter(|grant| grant.callers.contains(&request.caller));
     let statements = rows.flat_map(|grant| scope.statements(grant));
     Ok(Policy {

@@ -188,6 +188,50 @@ pub const GRANTS: &[Grant] = &[
     },
 ];
 
+/// What a preview reads of a cluster. It needs no private key.
+const PREVIEWED: &[&str] = &[
+    "addons/*",
+    "cluster-completed.spec",
+    "cluster.spec",
+    "igconfig/*",
+    "instancegroup/*",
+    "kops-version.txt",
+    "manifests/*",
+    "pki/issued/*",
+];
+
+/// What an operator's preview calls, beside [`GRANTS`]. They stand for themselves, as a node that is refused needs its own.
+pub const PREVIEW_GRANTS: &[Grant] = &[
+    Grant {
+        sid: "QuakePreviewConfiguration",
+        actions: &["s3:GetObject"],
+        callers: &[Operator],
+        reach: Reach::Objects(PREVIEWED),
+        why: "preview: what the nodes of each instance group are to be",
+    },
+    Grant {
+        sid: "QuakePreviewNames",
+        actions: &["s3:ListBucket"],
+        callers: &[Operator],
+        reach: Reach::Names(PREVIEWED),
+        why: "preview: which instance groups and add-ons there are",
+    },
+    Grant {
+        sid: "QuakePreviewVersions",
+        actions: &["s3:GetObjectVersion"],
+        callers: &[Operator],
+        reach: Reach::Objects(PREVIEWED),
+        why: "preview of an instant: the objects as they were then",
+    },
+    Grant {
+        sid: "QuakePreviewVersionNames",
+        actions: &["s3:ListBucketVersions"],
+        callers: &[Operator],
+        reach: Reach::Names(PREVIEWED),
+        why: "preview of an instant: which version of each object was there then",
+    },
+];
+
 /// What a node calls only where an operator asked for signals to its Auto Scaling group.
 pub const SIGNAL_GRANTS: &[Grant] = &[
     Grant {
