@@ -5,6 +5,7 @@ mod planted;
 mod sample;
 mod stores;
 mod trees;
+mod versions;
 
 use quake_integration::agent::{self, Ended};
 use serde_json::Value;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 const EXAMPLES: &str = "\
 Examples:
   quake-agent preview s3://state-store/c.example.com ./edited-copy
+  quake-agent preview s3://state-store/c.example.com@2026-11-20T03:00:00Z s3://state-store/c.example.com
   quake-agent preview ./before ./after --instance-group nodes --diff
   quake-agent preview ./before ./after --all --output json
   quake-agent preview ./boot-of-monday ./boot-of-friday # the documents of two recorded boots
@@ -19,7 +20,8 @@ docs: docs/operations.md";
 #[derive(Debug, Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct PreviewArguments {
-    /// The state store as it is: a directory, file:///path or s3://bucket[/cluster]; or a recorded boot
+    /// The state store as it is: a directory, file:///path or s3://bucket[/cluster]; or a recorded boot. With @INSTANT (RFC 3339)
+    /// behind it, a bucket that keeps versions as it was then
     #[arg(value_name = "OLD")]
     pub(crate) old: String,
     /// The state store as it would be

@@ -2,6 +2,7 @@
 //! anything is rolled. Two state stores are read, and nothing is written or run.
 
 mod current;
+mod instant;
 mod keys;
 mod legacy;
 mod machine;
@@ -9,15 +10,18 @@ mod objects;
 mod reader;
 mod side;
 
+use self::instant::split_instant;
 use self::machine::MachineFacts;
 use self::side::{Wanted, read_side};
 use super::identity::{read_identity, read_os};
+use super::running::usage;
 use crate::args::OutputFormat;
 use crate::args::preview::PreviewArguments;
 use crate::exit;
 use crate::output;
 use crate::render::preview::{Shown, preview_json, preview_text};
 use quake_node::preview::{ClusterSide, preview};
+use std::path::Path;
 
 /// Previews; 0 where nothing breaks, 1 where something does, and 2 where that was asked for and something changes. A group of
 /// which no node can be made on either side gives the status of its fault.
@@ -37,13 +41,20 @@ async fn compare(arguments: &PreviewArguments) -> Result<u8, u8> {
         os: arguments.os_release.as_deref().map(read_os).transpose()?,
     };
     let group = arguments.instance_group.as_deref();
-    let wanted = |store| Wanted {
-        store,
-        cluster: arguments.cluster.as_deref(),
-        group,
-        described: &described,
+    let read = async |named: &str| {
+        let (store, at) = match Path::new(named).is_dir() {
+            true => (named, None),
+            false => split_instant(named).map_err(|message| usage(&message))?,
+        };
+        let wanted = Wanted {
+            store,
+            at,
+            cluster: arguments.cluster.as_deref(),
+            group,
+            described: &described,
+        };
+        Box::pin(read_side(wanted)).await
     };
-    let read = |store| Box::pin(read_side(wanted(store)));
     let old = read(&arguments.old).await?;
     let new = read(&arguments.new).await?;
     if let Some(name) = group
@@ -55,7 +66,7 @@ async fn compare(arguments: &PreviewArguments) -> Result<u8, u8> {
             "there is no instance group {name}; there is: {}",
             names.join(", ")
         );
-        return Err(super::running::usage(&message));
+        return Err(usage(&message));
     }
     let found = preview(&old, &new, group);
     let shown = Shown {

@@ -10,7 +10,7 @@ use super::reader::Reader;
 use crate::commands::running::{fail, usage};
 use crate::commands::state_store::{
     Found, Generation, StoredCluster, Wanted as WantedCluster, documents_in, folder_named,
-    older_kube_env, open, open_if_any, read_ca,
+    older_kube_env, open, open_at, open_if_any, read_ca,
 };
 use crate::host::{Observer, StorePlace};
 use quake_formats::yaml::parse;
@@ -18,6 +18,7 @@ use quake_host::aws::Environment;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::location::Location;
 use quake_model::spec::{NodeSpec, Role};
+use quake_model::time::Timestamp;
 use quake_node::config::current::{CLUSTER_OBJECT, is_boot_config, read_boot_config};
 use quake_node::config::legacy::{Document, Sources, read_kube_env};
 use quake_node::preview::{ClusterSide, GroupSide, Settings};
@@ -30,6 +31,8 @@ use tokio::task::JoinSet;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wanted<'a> {
     pub(super) store: &'a str,
+    /// The instant that it is read as of, where it is not read as it is.
+    pub(super) at: Option<Timestamp>,
     pub(super) cluster: Option<&'a str>,
     /// The one group that is asked for.
     pub(super) group: Option<&'a str>,
@@ -56,6 +59,10 @@ impl Wanted<'_> {
 ///
 /// Prints what is wrong and returns the exit status.
 pub(super) async fn read_side(wanted: Wanted<'_>) -> Result<ClusterSide, u8> {
+    if let Some(at) = wanted.at {
+        let cluster = open_at(wanted.cluster(), at).await?;
+        return stored(wanted, &cluster, None).await;
+    }
     if let Some(folder) = folder_named(wanted.store)? {
         let found = documents_in(&folder, None)?;
         if found.kube_env.is_some() {

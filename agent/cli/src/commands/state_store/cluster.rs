@@ -1,16 +1,19 @@
 //! Opens the cluster that an operator means: its directory in a state store, and how its objects are read.
 
+use super::past::past_of;
 use super::read::read_optional;
 use super::search::{Directory, search};
 use crate::commands::running::{fail, usage};
 use crate::host::{Observer, StorePlace};
 use quake_host::aws::Environment;
-use quake_host::objects::{Moved, StateStore};
+use quake_host::objects::{Moved, Past, StateStore};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError, Scheme};
 use quake_model::spec::KopsGeneration;
+use quake_model::time::Timestamp;
 use quake_node::config::current::{CLUSTER_OBJECT, Cluster, read_cluster};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The generation of kops that wrote a cluster's directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,14 +102,48 @@ pub(crate) async fn open_if_any(wanted: Wanted<'_>) -> Result<Option<StoredClust
     look(wanted).await.map_err(Refused::say)
 }
 
+/// Opens the cluster that is meant as it was at an instant.
+///
+/// # Errors
+///
+/// As [`open`], and that the store does not say what was there then.
+pub(crate) async fn open_at(wanted: Wanted<'_>, at: Timestamp) -> Result<StoredCluster, u8> {
+    let found = look_at(wanted, Some(at)).await.map_err(Refused::say)?;
+    found.ok_or_else(|| {
+        let store = wanted.store;
+        usage(&format!(
+            "there was no cluster in {store} at {at}: neither cluster-completed.spec nor cluster.spec"
+        ))
+    })
+}
+
 /// Looks for the cluster that is meant; `None` where the store holds none.
 ///
 /// # Errors
 ///
 /// [`Refused`], of which nothing is printed.
 pub(crate) async fn look(wanted: Wanted<'_>) -> Result<Option<StoredCluster>, Refused> {
+    look_at(wanted, None).await
+}
+
+async fn look_at(
+    wanted: Wanted<'_>,
+    at: Option<Timestamp>,
+) -> Result<Option<StoredCluster>, Refused> {
     let root = root_of(wanted.store)?;
-    let mut clusters = clusters_in(wanted, &root).await?;
+    let mut clusters = match at {
+        None => clusters_in(wanted, &root, None).await?,
+        Some(at) => {
+            let past = past_of(&today(wanted, &root), &root, wanted.cluster, at).await?;
+            // Nothing else is known of that time.
+            let base = past.base.clone();
+            let here = Wanted {
+                cluster: None,
+                ..wanted
+            };
+            clusters_in(here, &base, Some(Arc::new(past))).await?
+        }
+    };
     if let Some(name) = wanted.cluster {
         clusters.retain(|cluster| cluster.name == name);
     }
@@ -121,17 +158,32 @@ pub(crate) async fn look(wanted: Wanted<'_>) -> Result<Option<StoredCluster>, Re
     Ok(clusters.pop())
 }
 
-async fn clusters_in(wanted: Wanted<'_>, root: &Location) -> Result<Vec<StoredCluster>, Fault> {
-    let place = StorePlace {
-        folder: folder_of(root),
-        moved: None,
-    };
-    let objects = objects(wanted, place.clone());
+async fn clusters_in(
+    wanted: Wanted<'_>,
+    root: &Location,
+    past: Option<Arc<Past>>,
+) -> Result<Vec<StoredCluster>, Fault> {
+    let place = place_of(root);
+    let objects = today(wanted, root).at(past.clone());
     let mut clusters = Vec::new();
     for directory in search(&objects, root, wanted.cluster).await? {
-        clusters.push(read(wanted, &objects, &place, directory).await?);
+        let mut cluster = read(wanted, &objects, &place, directory).await?;
+        cluster.objects = cluster.objects.at(past.clone());
+        clusters.push(cluster);
     }
     Ok(clusters)
+}
+
+fn place_of(root: &Location) -> StorePlace {
+    StorePlace {
+        folder: folder_of(root),
+        moved: None,
+    }
+}
+
+/// The store as it is.
+fn today(wanted: Wanted<'_>, root: &Location) -> StateStore {
+    objects(wanted, place_of(root))
 }
 
 /// The names of clusters, with their places where two have one name.
@@ -246,7 +298,7 @@ async fn absent(wanted: Wanted<'_>) -> u8 {
         cluster: None,
         ..wanted
     };
-    let there = match clusters_in(any, &root).await {
+    let there = match clusters_in(any, &root, None).await {
         Ok(clusters) if clusters.is_empty() => "none".to_owned(),
         Ok(clusters) => names(&clusters),
         Err(fault) => return fail(&fault),

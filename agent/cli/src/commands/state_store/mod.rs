@@ -4,12 +4,15 @@
 mod ca;
 mod cluster;
 mod group;
+mod past;
 mod read;
 mod search;
 mod sources;
 
 pub(crate) use ca::read_ca;
-pub(crate) use cluster::{Generation, Refused, StoredCluster, Wanted, look, open, open_if_any};
+pub(crate) use cluster::{
+    Generation, Refused, StoredCluster, Wanted, look, open, open_at, open_if_any,
+};
 pub(crate) use group::{FoundGroup, say_assumptions};
 pub(crate) use read::{list_optional, read_optional};
 pub(crate) use sources::{
