@@ -16,6 +16,7 @@ mod resident;
 pub mod restore;
 mod retry;
 mod signal;
+mod stored_keys;
 
 pub use boot::{ManagedSnapshot, ReportPlace, Verdict, boot, report_boot};
 pub use budget::{Budget, NODE_BUDGET};
@@ -28,3 +29,4 @@ pub use request::{ConditionsRequest, Configuration, CredentialSource, Deadlines,
 pub use resident::{Removed, Renewal, addons, keep_looking, remove_conditions};
 pub use retry::when_unlocked;
 pub use signal::{Signalled, signal_boot};
+pub use stored_keys::{CredentialReader, find_keypair, find_secret};

@@ -25,6 +25,21 @@ pub const TOKENS: &[&str] = &[
     "system:scheduler",
 ];
 
+/// The directories of a cluster that may have the bundle of a keypair, in the order in which they are read. Whoever needs no key
+/// reads nothing where keys are, and may not be allowed to.
+pub const fn bundle_places(with_key: bool) -> &'static [&'static str] {
+    match with_key {
+        true => &["pki/private", "pki/issued"],
+        false => &["pki/issued"],
+    }
+}
+
+/// Where certificates are that have one object for each serial, as the first versions of kops kept them, and how their names end.
+pub const SERIAL_CERTIFICATES: (&str, &str) = ("pki/issued", ".crt");
+
+/// Where the keys of such certificates are.
+pub const SERIAL_KEYS: (&str, &str) = ("pki/private", ".key");
+
 /// A keypair the node needs from the state store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WantedKeypair {

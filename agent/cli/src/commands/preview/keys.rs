@@ -1,19 +1,17 @@
 //! Keysets for a preview: which CAs are trusted and which sign, and stand-ins for keys that nobody has to have here.
 
 use super::reader::Reader;
+use quake_engine::{CredentialReader, find_keypair, find_secret};
 use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::redact::Secret;
 use quake_node::config::current::NodeupConfig;
-use quake_node::credentials::{WantedKeypair, WantedSecret};
-use quake_node::keyset::{KeyBundle, fallback_name, newest_serial, read_keyset, read_secret};
+use quake_node::credentials::{WantedKeypair, WantedSecret, bundle_places};
+use quake_node::keyset::{KeyBundle, fallback_name};
 use quake_node::plan_inputs::{Credentials, Keypair};
 use quake_node::preview::KeySide;
 use sha2::Digest as _;
 use std::collections::BTreeMap;
-
-/// Where keysets are below the cluster's directory; `pki/issued` is for readers without a right to private keys.
-const PLACES: [&str; 2] = ["pki/private", "pki/issued"];
 
 /// Keysets that others trust.
 fn is_trusted(name: &str) -> bool {
@@ -26,7 +24,7 @@ pub(super) async fn read_keys(
     base: &Location,
 ) -> Result<BTreeMap<String, KeySide>, Fault> {
     let mut keys = BTreeMap::new();
-    for place in PLACES {
+    for place in bundle_places(true) {
         let folder = base.join(place);
         for name in reader.list(&folder).await? {
             if !is_trusted(&name) {
@@ -104,9 +102,8 @@ pub(super) async fn credentials(
         }
     }
     for wanted in secrets {
-        let location = base.join("secrets").join(&wanted.name);
-        let secret = match reader.read_private(&location).await? {
-            Some(document) => Some(read_secret(&document.source, &document.text)?),
+        let secret = match find_secret(reader, base, &wanted).await? {
+            Some(secret) => Some(secret),
             None => {
                 is_required(wanted.need).then(|| Secret::new(stand_in(&wanted.name).into_bytes()))
             }
@@ -123,17 +120,7 @@ async fn keypair(
     base: &Location,
     wanted: &WantedKeypair,
 ) -> Result<Option<Keypair>, Fault> {
-    let mut found = None;
-    for place in PLACES {
-        let location = base.join(place).join(&wanted.name).join("keyset.yaml");
-        if let Some(document) = reader.read_private(&location).await? {
-            found = Some(read_keyset(&document.source, &document.text)?);
-            break;
-        }
-    }
-    if found.is_none() {
-        found = by_serial(reader, base, wanted).await?;
-    }
+    let found = find_keypair(reader, base, wanted).await?;
     Ok(match (found, is_required(wanted.need)) {
         (Some(keypair), _) if !wanted.key || keypair.key.is_some() => Some(keypair),
         (_, false) => None,
@@ -144,29 +131,15 @@ async fn keypair(
     })
 }
 
-/// One object for each serial, as the first versions of kops kept them.
-async fn by_serial(
-    reader: &Reader,
-    base: &Location,
-    wanted: &WantedKeypair,
-) -> Result<Option<Keypair>, Fault> {
-    let newest = async |place: &str, suffix: &str| -> Result<Option<String>, Fault> {
-        let folder = base.join(place).join(&wanted.name);
-        let names = reader.list(&folder).await?;
-        let Some(name) = newest_serial(&names, suffix) else {
-            return Ok(None);
-        };
-        let read = reader.read_private(&folder.join(name)).await?;
-        Ok(read.map(|document| document.text))
-    };
-    let Some(certificate) = newest("pki/issued", ".crt").await? else {
-        return Ok(None);
-    };
-    let key = match wanted.key {
-        true => newest("pki/private", ".key").await?.map(Secret::new),
-        false => None,
-    };
-    Ok(Some(Keypair { certificate, key }))
+impl CredentialReader for Reader {
+    async fn text(&self, location: &Location) -> Result<Option<Secret<String>>, Fault> {
+        let read = self.read_private(location).await?;
+        Ok(read.map(|document| Secret::new(document.text)))
+    }
+
+    async fn names(&self, directory: &Location) -> Result<Vec<String>, Fault> {
+        self.list(directory).await
+    }
 }
 
 /// A text that stands for a certificate or a secret: the one of a rehearsal.

@@ -5,6 +5,7 @@ use crate::boot::observe::objects;
 use crate::context::Context;
 use crate::fault_mapping::Operation;
 use crate::request::CredentialSource;
+use crate::stored_keys::{CredentialReader, find_keypair, find_secret};
 use futures_util::StreamExt;
 use futures_util::stream;
 use quake_model::event::Event;
@@ -15,7 +16,6 @@ use quake_model::ports::{Meter, Objects};
 use quake_model::redact::Secret;
 use quake_model::step::Need;
 use quake_node::credentials::{WantedKeypair, WantedSecret};
-use quake_node::keyset;
 use quake_node::plan_inputs::{Credentials, EtcdManifest, Keypair};
 
 /// Objects read at once: enough to hide latency, few enough to stay under any rate limit.
@@ -53,84 +53,51 @@ async fn read_keypair<H: Objects + Meter>(
     base: &Location,
     wanted: &WantedKeypair,
 ) -> Result<Option<Keypair>, Fault> {
-    let issued = base.join("pki/issued").join(&wanted.name);
-    let private = base.join("pki/private").join(&wanted.name);
-    let found = match read_text(context, &private.join("keyset.yaml"), wanted.key).await? {
-        Some(text) => Some(keyset::read_keyset(&private.to_string(), text.expose())?),
-        None => read_keypair_objects(context, &issued, &private, wanted.key).await?,
-    };
+    let found = find_keypair(&BootReader { context }, base, wanted).await?;
     match (found, wanted.need) {
         (Some(keypair), _) if !wanted.key || keypair.key.is_some() => Ok(Some(keypair)),
         (_, Need::Optional) => Ok(None),
-        (_, Need::Required) => stand_in(context, &issued, wanted).map(Some),
+        (_, Need::Required) => {
+            let issued = base.join("pki/issued").join(&wanted.name);
+            stand_in(context, &issued, wanted).map(Some)
+        }
     }
 }
 
-/// Reads a certificate, and its key where the node needs it, from a bundle or one object per serial.
-async fn read_keypair_objects<H: Objects + Meter>(
-    context: &Context<'_, H>,
-    issued: &Location,
-    private: &Location,
-    with_key: bool,
-) -> Result<Option<Keypair>, Fault> {
-    let bundle = read_text(context, &issued.join("keyset.yaml"), true).await?;
-    let mut keypair = match bundle {
-        Some(text) => keyset::read_keyset(&issued.to_string(), text.expose())?,
-        None => match read_newest(context, issued, ".crt").await? {
-            Some(certificate) => Keypair {
-                certificate: certificate.expose().clone(),
-                key: None,
-            },
-            None => return Ok(None),
-        },
-    };
-    if with_key && keypair.key.is_none() {
-        keypair.key = read_newest(context, private, ".key").await?;
-    }
-    Ok(Some(keypair))
+/// Reads credentials as a boot does, trying as long as a fault may heal.
+struct BootReader<'a, 'b, H> {
+    context: &'a Context<'b, H>,
 }
 
-async fn read_newest<H: Objects + Meter>(
-    context: &Context<'_, H>,
-    directory: &Location,
-    suffix: &str,
-) -> Result<Option<Secret<String>>, Fault> {
-    let names = objects::list_names(
-        context,
-        Phase::Credentials,
-        Operation::ReadCredential,
-        directory,
-    )
-    .await?;
-    match keyset::newest_serial(&names, suffix) {
-        Some(name) => read_text(context, &directory.join(name), true).await,
-        None => Ok(None),
+impl<H: Objects + Meter> CredentialReader for BootReader<'_, '_, H> {
+    async fn text(&self, location: &Location) -> Result<Option<Secret<String>>, Fault> {
+        let read = objects::read_object(
+            self.context,
+            Phase::Credentials,
+            Operation::ReadCredential,
+            location,
+        );
+        let Some(object) = read.await? else {
+            return Ok(None);
+        };
+        let text = String::from_utf8(object.bytes).map_err(|_| {
+            Fault::new(
+                Code::CredentialsMalformed,
+                format!("{location} is not text"),
+            )
+        })?;
+        Ok(Some(Secret::new(text)))
     }
-}
 
-async fn read_text<H: Objects + Meter>(
-    context: &Context<'_, H>,
-    location: &Location,
-    wanted: bool,
-) -> Result<Option<Secret<String>>, Fault> {
-    if !wanted {
-        return Ok(None);
+    async fn names(&self, directory: &Location) -> Result<Vec<String>, Fault> {
+        let listed = objects::list_names(
+            self.context,
+            Phase::Credentials,
+            Operation::ReadCredential,
+            directory,
+        );
+        listed.await
     }
-    let read = objects::read_object(
-        context,
-        Phase::Credentials,
-        Operation::ReadCredential,
-        location,
-    )
-    .await?;
-    let Some(object) = read else { return Ok(None) };
-    let text = String::from_utf8(object.bytes).map_err(|_| {
-        Fault::new(
-            Code::CredentialsMalformed,
-            format!("{location} is not text"),
-        )
-    })?;
-    Ok(Some(Secret::new(text)))
 }
 
 async fn read_secret<H: Objects + Meter>(
@@ -138,13 +105,12 @@ async fn read_secret<H: Objects + Meter>(
     base: &Location,
     wanted: &WantedSecret,
 ) -> Result<Option<Secret<Vec<u8>>>, Fault> {
-    let location = base.join("secrets").join(&wanted.name);
-    if let Some(text) = read_text(context, &location, true).await? {
-        return keyset::read_secret(&location.to_string(), text.expose()).map(Some);
-    }
-    match wanted.need {
-        Need::Optional => Ok(None),
-        Need::Required => {
+    let found = find_secret(&BootReader { context }, base, wanted).await?;
+    match (found, wanted.need) {
+        (Some(secret), _) => Ok(Some(secret)),
+        (None, Need::Optional) => Ok(None),
+        (None, Need::Required) => {
+            let location = base.join("secrets").join(&wanted.name);
             let stand_in = stand_in_text(context, &location, &wanted.name)?;
             Ok(Some(Secret::new(stand_in.into_bytes())))
         }
