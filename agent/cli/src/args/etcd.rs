@@ -1,6 +1,6 @@
 //! The arguments of `etcd`.
 
-use super::volumes::SourceArguments;
+use super::volumes::{ClusterArguments, SourceArguments};
 use super::{OutputFormat, examples};
 use clap::{ArgGroup, Args, Subcommand};
 use std::path::PathBuf;
@@ -21,21 +21,11 @@ pub(crate) enum EtcdVerb {
     Restore(RestoreArguments),
 }
 
-/// Which cluster.
+/// Which cluster, and the programs of etcd.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct ClusterArguments {
-    /// The cluster [default: the node's cluster]
-    #[arg(long, value_name = "NAME")]
-    pub(crate) cluster: Option<String>,
-    /// The state store: s3://bucket[/cluster], file:///path or a directory
-    #[arg(long, value_name = "STORE")]
-    pub(crate) state_store: Option<String>,
-    /// The region [default: AWS_REGION, the profile's region, or the node's region]
-    #[arg(long, value_name = "REGION")]
-    pub(crate) region: Option<String>,
-    /// A file with the output of aws ec2 describe-volumes, instead of EC2
-    #[arg(long, hide = true, value_name = "FILE")]
-    pub(crate) recorded: Option<PathBuf>,
+pub(crate) struct EtcdClusterArguments {
+    #[command(flatten)]
+    pub(crate) which: ClusterArguments,
     /// A directory with programs of etcd [default: those of the host]
     #[arg(long, value_name = "DIR")]
     pub(crate) etcd_bin: Option<PathBuf>,
@@ -44,14 +34,11 @@ pub(crate) struct ClusterArguments {
     pub(crate) output: OutputFormat,
 }
 
-impl ClusterArguments {
+impl EtcdClusterArguments {
     /// The same cluster as `volumes` finds it.
     pub(crate) fn source(&self) -> SourceArguments {
         SourceArguments {
-            cluster: self.cluster.clone(),
-            state_store: self.state_store.clone(),
-            region: self.region.clone(),
-            recorded: self.recorded.clone(),
+            which: self.which.clone(),
             recorded_instances: None,
             instance_group: None,
             zone: None,
@@ -67,7 +54,7 @@ impl ClusterArguments {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct BackupsArguments {
     #[command(flatten)]
-    pub(crate) cluster: ClusterArguments,
+    pub(crate) cluster: EtcdClusterArguments,
     /// Only this etcd cluster
     #[arg(long, value_name = "ETCD")]
     pub(crate) etcd: Option<String>,
@@ -83,7 +70,7 @@ pub(crate) struct BackupsArguments {
 #[command(group = ArgGroup::new("action").args(["plan", "rehearse", "execute"]))]
 pub(crate) struct RestoreArguments {
     #[command(flatten)]
-    pub(crate) cluster: ClusterArguments,
+    pub(crate) cluster: EtcdClusterArguments,
     /// The etcd cluster
     #[arg(long, value_name = "ETCD", default_value = "main")]
     pub(crate) etcd: String,

@@ -41,9 +41,9 @@ pub(crate) enum Verb {
     Wipe(WipeArguments),
 }
 
-/// Where the facts come from, and which decision.
+/// Which cluster, and what stands for EC2.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct SourceArguments {
+pub(crate) struct ClusterArguments {
     /// The cluster [default: the node's cluster]
     #[arg(long, value_name = "NAME")]
     pub(crate) cluster: Option<String>,
@@ -56,6 +56,20 @@ pub(crate) struct SourceArguments {
     /// A file with the output of aws ec2 describe-volumes, instead of EC2
     #[arg(long, hide = true, value_name = "FILE")]
     pub(crate) recorded: Option<PathBuf>,
+}
+
+impl ClusterArguments {
+    /// Whether the command line names the cluster; else it is the node's own.
+    pub(crate) fn names_one(&self) -> bool {
+        self.cluster.is_some() || self.state_store.is_some()
+    }
+}
+
+/// Where the facts come from, and which decision.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct SourceArguments {
+    #[command(flatten)]
+    pub(crate) which: ClusterArguments,
     /// A file with the output of aws ec2 describe-instances
     #[arg(long, hide = true, value_name = "FILE", requires = "recorded")]
     pub(crate) recorded_instances: Option<PathBuf>,

@@ -68,8 +68,7 @@ async fn question(
     etcd: &EtcdCluster,
 ) -> RestoreQuestion {
     let facts = place.seen.facts.clone();
-    let is_elsewhere =
-        arguments.cluster.cluster.is_some() || arguments.cluster.state_store.is_some();
+    let is_elsewhere = arguments.cluster.which.names_one();
     let health = match is_elsewhere {
         true => std::collections::BTreeMap::new(),
         false => health::ask(&facts.cluster, etcd, own_name(place, etcd).as_deref()).await,

@@ -1,6 +1,6 @@
 //! Where a cluster's backups and volumes are, as `volumes` finds them.
 
-use crate::args::etcd::ClusterArguments;
+use crate::args::etcd::EtcdClusterArguments;
 use crate::commands::running::{fail, usage};
 use crate::commands::volumes::{Seen, look};
 use quake_host::etcd::HostEtcd;
@@ -22,7 +22,7 @@ pub(super) struct Place {
 /// # Errors
 ///
 /// Prints what is wrong and returns the exit status.
-pub(super) async fn place(arguments: &ClusterArguments) -> Result<Place, u8> {
+pub(super) async fn place(arguments: &EtcdClusterArguments) -> Result<Place, u8> {
     let seen = look(&arguments.source(), None).await?;
     let Some(stored) = &seen.stored else {
         return Err(usage(

@@ -46,11 +46,10 @@ pub(crate) async fn look(arguments: &SourceArguments, volume: Option<&str>) -> R
         zone: arguments.zone.clone(),
         instance_id: arguments.instance_id.clone(),
     };
-    let mut seen = match &arguments.recorded {
+    let mut seen = match &arguments.which.recorded {
         Some(file) => recorded(arguments, file, request).await?,
         None => {
-            let names_one = arguments.cluster.is_some() || arguments.state_store.is_some();
-            let place = match names_one {
+            let place = match arguments.which.names_one() {
                 true => named(arguments, request).await?,
                 false => own(arguments, request).await?,
             };
@@ -101,7 +100,7 @@ fn remark(seen: &mut Seen) {
 async fn named(arguments: &SourceArguments, request: ViewRequest) -> Result<Place, u8> {
     let opened = opened(arguments).await?;
     let name = opened.as_ref().map(|cluster| cluster.name.clone());
-    let Some(cluster) = arguments.cluster.clone().or(name) else {
+    let Some(cluster) = arguments.which.cluster.clone().or(name) else {
         return Err(usage("name the cluster: --cluster NAME"));
     };
     Ok(Place {
@@ -114,13 +113,13 @@ async fn named(arguments: &SourceArguments, request: ViewRequest) -> Result<Plac
 
 /// The cluster in the store that the command line names; `None` where it names none.
 async fn opened(arguments: &SourceArguments) -> Result<Option<StoredCluster>, u8> {
-    let Some(store) = arguments.state_store.as_deref() else {
+    let Some(store) = arguments.which.state_store.as_deref() else {
         return Ok(None);
     };
     let wanted = Wanted {
         store,
-        cluster: arguments.cluster.as_deref(),
-        region: arguments.region.as_deref(),
+        cluster: arguments.which.cluster.as_deref(),
+        region: arguments.which.region.as_deref(),
     };
     state_store::open(wanted).await.map(Some)
 }
@@ -206,7 +205,7 @@ fn own_store(kube_env: &str) -> Result<OwnStore, Fault> {
 
 fn wire(environment: Environment, arguments: &SourceArguments) -> Observer {
     let place = StorePlace::default();
-    Observer::wire(environment, arguments.region.clone(), place)
+    Observer::wire(environment, arguments.which.region.clone(), place)
 }
 
 async fn live(place: Place, volume: Option<&str>) -> Result<Seen, Fault> {
@@ -366,7 +365,7 @@ fn cluster_of(
     let named = clusters_of(&recorded.volumes);
     let known: Vec<&str> = named.iter().map(String::as_str).collect();
     let file = file.display();
-    let request = arguments.cluster.clone().or(stored);
+    let request = arguments.which.cluster.clone().or(stored);
     match (request, known.as_slice()) {
         (_, []) => Err(usage(&format!(
             "no volume in {file} has an etcd tag and a tag of a cluster"
