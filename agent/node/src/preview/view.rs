@@ -123,6 +123,20 @@ impl NodeView {
         }
     }
 
+    /// The kind and the version of a document, and nothing else; so also of a file that may not be shown.
+    pub(super) fn kind_of(&self, path: &str) -> Option<(String, String)> {
+        let Content::Bytes(bytes) = &self.files.get(path)?.content else {
+            return None;
+        };
+        let text = std::str::from_utf8(&bytes.0).ok()?;
+        let value = |key: &str| {
+            let mut lines = text.lines();
+            let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+            Some(value.trim().trim_matches('"').to_owned())
+        };
+        Some((value("kind")?, value("apiVersion")?))
+    }
+
     fn put(&mut self, aspect: Aspect, name: &str, value: impl Into<String>) {
         self.rows.insert((aspect, name.to_owned()), value.into());
     }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 const OPENED: Rule = Rule {
     id: "access.opened",
     severity: Severity::Risk,
-    summary: "{what} is {new}: whoever reaches the port needs no login, or may do everything",
+    summary: "{what} is {new}: everyone who reaches the port needs no login, or may do everything",
     remedy: "take it back, unless the network alone is to decide who has access",
     sources: &[
         "https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/",

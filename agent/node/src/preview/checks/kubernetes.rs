@@ -102,21 +102,15 @@ pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     hits
 }
 
-/// Configuration files of components, among the files that may be shown.
+/// Configuration files of components, wherever they are.
 fn configs(subject: &Subject<'_>) -> Vec<Hit> {
     let minor = subject.minor();
     let view = subject.view.into_iter();
-    let texts = view.flat_map(|view| {
+    let documents = view.flat_map(|view| {
         let paths = view.files.keys();
-        paths.filter_map(move |path| Some((path, view.text(path)?)))
+        paths.filter_map(move |path| Some((path, view.kind_of(path)?)))
     });
-    let gone = texts.filter_map(|(path, text)| {
-        let value = |key: &str| {
-            let mut lines = text.lines();
-            let value = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-            Some(value.trim().trim_matches('"').to_owned())
-        };
-        let (kind, version) = (value("kind")?, value("apiVersion")?);
+    let gone = documents.filter_map(|(path, (kind, version))| {
         let (_, _, since, instead, source) = removed_config(&kind, &version, minor)?;
         let hit = Hit::new(&CONFIG, format!("{path} is {kind} of {version}"));
         let hit = hit.between(format!("1.{since}"), format!("1.{minor}"));
@@ -164,9 +158,9 @@ fn gates(subject: &Subject<'_>) -> Vec<Hit> {
             return Some(Hit::new(&GATE, what).between("", format!("1.{minor}")));
         }
         let (locked, since) = locked_gate(gate, minor)?;
-        let asked: bool = value.trim().trim_matches(['"', '\'']).parse().ok()?;
+        let stated: bool = value.trim().trim_matches(['"', '\'']).parse().ok()?;
         let hit = Hit::new(&LOCKED, what).between(format!("1.{since}"), value);
-        (asked != locked).then(|| hit.stating(locked.to_string()))
+        (stated != locked).then(|| hit.stating(locked.to_string()))
     });
     hits.collect()
 }

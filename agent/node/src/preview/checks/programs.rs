@@ -59,18 +59,17 @@ pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let images = subject.rows(Aspect::Image);
     let images = images.filter(|(name, _)| name.contains('/'));
     let mut hits = Vec::new();
-    for (place, image) in images {
+    for (_, image) in images {
         let (repository, tag) = image.rsplit_once(':').unwrap_or((image, ""));
         if repository.starts_with("k8s.gcr.io/") {
             hits.push(Hit::new(&REGISTRY, repository));
         }
         let name = repository.rsplit('/').next().unwrap_or_default();
-        let name = OF_ONE_VERSION
-            .iter()
-            .find(|known| name.starts_with(**known));
+        // Older images have their architecture in their names.
+        let name = name.trim_end_matches("-amd64").trim_end_matches("-arm64");
+        let name = OF_ONE_VERSION.iter().find(|known| **known == name);
         let tagged = version(tag.trim_start_matches('v'));
         if let (Some(name), Some(tagged)) = (name, tagged)
-            && place.starts_with(name)
             && tagged.minor != subject.minor()
         {
             let hit = Hit::new(&SKEW, *name);
