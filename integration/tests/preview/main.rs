@@ -1,6 +1,7 @@
 //! `preview` as an operator runs it: its list of files is the difference of two rehearsed trees, every planted change is named
 //! before a roll, and no secret is shown. Nothing needs AWS or root.
 
+mod operators;
 mod planted;
 mod sample;
 mod stores;
