@@ -163,9 +163,9 @@ mod tests {
     #[tokio::test]
     async fn a_bundle_comes_before_serials_and_who_needs_no_key_asks_for_none() {
         let store = Store::of(&[
-            ("pki/issued/x/keyset.yaml", &bundle("c", None)),
+            ("pki/issued/x/keyset.yaml", bundle("c", None).as_str()),
             ("pki/issued/x/9.crt", "other"),
-            ("pki/private/x/keyset.yaml", &bundle("c", Some("k"))),
+            ("pki/private/x/keyset.yaml", bundle("c", Some("k")).as_str()),
         ]);
         assert_eq!(find(&store, false).await, Some(("c".to_owned(), None)));
         let requested = store
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(find(&Store::of(&serials), true).await, with_key("c10"));
         let bundled = bundle("c", None);
         let mut objects = serials.to_vec();
-        objects.push(("pki/issued/x/keyset.yaml", &bundled));
+        objects.push(("pki/issued/x/keyset.yaml", bundled.as_str()));
         assert_eq!(find(&Store::of(&objects), true).await, with_key("c"));
         assert_eq!(find(&Store::of(&[]), true).await, None);
     }
