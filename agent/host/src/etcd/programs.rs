@@ -1,7 +1,7 @@
 //! Finds programs of etcd, and runs them with a deadline and without this process' environment:
 //! etcd takes each flag from a variable, too.
 
-use crate::linux::{DIRECTORIES, complaint, find_program};
+use crate::linux::{DIRECTORIES, complaint, find_program, not_started, output_within};
 use quake_model::ports::{Condition, EtcdTools, PortError};
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -100,17 +100,15 @@ pub(super) async fn run(
     arguments: &[&str],
     deadline: Duration,
 ) -> Result<Output, PortError> {
-    let name = program.display();
+    let name = program.display().to_string();
     let mut command = command(program);
-    let running = command.args(arguments).output();
-    let ended = tokio::time::timeout(deadline, running).await;
-    let seconds = deadline.as_secs();
-    ended
-        .map_err(|_| {
-            let summary = format!("{name} did not end within {seconds} s");
-            PortError::new(Condition::TimedOut, summary)
-        })?
-        .map_err(|error| PortError::new(Condition::Io, format!("start {name}")).because(&error))
+    command.args(arguments);
+    let started = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let child = started.map_err(|error| not_started(&name, &error))?;
+    output_within(&name, deadline, child.wait_with_output()).await
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! enter: on a loopback port every process of the host could read the cluster's secrets.
 
 use super::programs::command;
+use crate::linux::not_started;
 use quake_model::ports::{Condition, EtcdTools, KeyCount, PortError, ScratchEtcd};
 use serde_json::Value;
 use std::fs::File;
@@ -32,10 +33,7 @@ pub(super) fn start(
     scratch: &str,
     data_directory: &str,
 ) -> Result<ScratchEtcd, PortError> {
-    let failed = |error: std::io::Error| {
-        let summary = format!("start {}", tools.server);
-        PortError::new(Condition::Io, summary).because(&error)
-    };
+    let failed = |error: std::io::Error| not_started(&tools.server, &error);
     let log = File::create(Path::new(scratch).join("etcd.log")).map_err(failed)?;
     let errors = log.try_clone().map_err(failed)?;
     let (client, peer) = (format!("unix://{CLIENT}"), format!("unix://{PEER}"));

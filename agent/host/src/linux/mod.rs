@@ -44,7 +44,9 @@ pub(crate) use tree::{Tree, kind_bits, names_in, permission_bits};
 
 pub use program::Feed;
 
-pub(crate) use program::{Abandon, DIRECTORIES, Program, complaint, find_program};
+pub(crate) use program::{
+    Abandon, DIRECTORIES, Program, complaint, find_program, not_started, output_within,
+};
 
 #[cfg(test)]
 mod tests;

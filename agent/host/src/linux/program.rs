@@ -108,28 +108,18 @@ impl Program {
     }
 
     async fn wait(&self, child: Child) -> Result<Output, PortError> {
-        let ended = match self.abandon {
-            Abandon::Kill => tokio::time::timeout(self.deadline, child.wait_with_output()).await,
-            Abandon::Leave => {
-                // A task of its own, so that a program left alone still finds a reader of its output.
-                let reader = tokio::spawn(child.wait_with_output());
-                let joined = tokio::time::timeout(self.deadline, reader).await;
-                joined.map(|ended| ended.map_err(std::io::Error::other).flatten())
-            }
-        };
-        let (name, seconds) = (self.name, self.deadline.as_secs());
-        ended
-            .map_err(|_| {
-                let summary = format!("{name} did not end within {seconds} s");
-                PortError::new(Condition::TimedOut, summary)
-            })?
-            .map_err(|error| {
-                PortError::new(Condition::Io, format!("wait for {name}")).because(&error)
-            })
+        let ending = child.wait_with_output();
+        if self.abandon == Abandon::Kill {
+            return output_within(self.name, self.deadline, ending).await;
+        }
+        // A task of its own, so that a program left alone still finds a reader of its output.
+        let reader = tokio::spawn(ending);
+        let ending = async { reader.await.map_err(std::io::Error::other).flatten() };
+        output_within(self.name, self.deadline, ending).await
     }
 
     fn unusable(&self, error: &std::io::Error) -> PortError {
-        PortError::new(Condition::Io, format!("start {}", self.name)).because(error)
+        not_started(self.name, error)
     }
 
     fn missing(&self) -> PortError {
@@ -137,6 +127,24 @@ impl Program {
         PortError::new(Condition::Missing, summary)
             .remedied_by(format!("install the package {}", self.package))
     }
+}
+
+/// What a program printed by its end, which is waited for so long.
+pub(crate) async fn output_within(
+    name: &str,
+    deadline: Duration,
+    ending: impl Future<Output = std::io::Result<Output>>,
+) -> Result<Output, PortError> {
+    let Ok(ended) = tokio::time::timeout(deadline, ending).await else {
+        let summary = format!("{name} did not end within {} s", deadline.as_secs());
+        return Err(PortError::new(Condition::TimedOut, summary));
+    };
+    ended.map_err(|error| PortError::new(Condition::Io, format!("wait for {name}")).because(&error))
+}
+
+/// A program that did not start.
+pub(crate) fn not_started(name: &str, error: &std::io::Error) -> PortError {
+    PortError::new(Condition::Io, format!("start {name}")).because(error)
 }
 
 pub(crate) fn find_program(name: &str) -> Option<PathBuf> {
