@@ -6,6 +6,9 @@ use quake_model::facts::VolumeFacts;
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
 
+/// The etcd cluster that every cluster has.
+const MAIN: &str = "main";
+
 /// How long an operator's consent by tag holds, in milliseconds: long enough for an instance to be replaced, too
 /// short to be forgotten on the volume.
 const CONSENT_MS: u64 = 3_600_000;
@@ -17,7 +20,8 @@ pub enum Expectation {
     WasFormatted,
     /// The state store has backups of the etcd cluster; the newest one's name.
     Backup(String),
-    /// Another member's volume held data before this volume was made; its id.
+    /// Another member's volume held data before this volume was made, or, for a member of `main`, one
+    /// of another etcd cluster; its id.
     PeerHoldsData(String),
     /// Another volume of this very slot held its data; its id.
     SlotHadData(String),
@@ -57,7 +61,12 @@ pub fn expects_data(
         let names = slot_of(&other.tags).ok().flatten();
         is_of_cluster(&other.tags, cluster)
             && other.volume_id != volume.volume_id
-            && names.is_some_and(|it| it.etcd == slot.etcd && it.member != slot.member)
+            && names.is_some_and(|it| match it.etcd == slot.etcd {
+                true => it.member != slot.member,
+                // kops never makes a cluster without `main`, so what was in use before is older than
+                // this volume, and `main` had data then. Other etcd clusters may be added later.
+                false => slot.etcd == MAIN,
+            })
     };
     let held_before = |other: &&VolumeFacts| {
         let formatted = other.tags.get(FORMATTED).and_then(|text| instant(text));

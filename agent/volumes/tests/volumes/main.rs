@@ -10,6 +10,7 @@ mod behind_conflict;
 mod bodies;
 mod changes;
 mod conformance;
+mod expectation;
 mod laws;
 mod observed;
 mod restore;
