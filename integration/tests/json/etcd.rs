@@ -20,6 +20,9 @@ spec:
     etcdMembers: [{name: a}, {name: b}, {name: c}]
 ";
 
+/// What an operator says who knows that etcd is down, where nobody can ask it.
+const DOWN: &str = "--replace-healthy-quorum";
+
 fn volume(member: &str) -> Value {
     let tag = |key: &str, value: &str| json!({"Key": key, "Value": value});
     let (id, instance) = (format!("vol-0{member}"), format!("i-0{member}"));
@@ -66,11 +69,16 @@ pub(crate) fn backups_listed_and_one_restored(ground: &Ground) {
         "this host has no etcd for it"
     );
     assert_eq!(listed["verified"]["snapshot"]["keys"], 11);
-    let planned = run("restore --plan");
+    let planned = run(&format!("restore --plan {DOWN}"));
     assert_eq!(planned.status, 0, "{}", planned.text());
     let planned: Value = serde_json::from_str(&planned.stdout).expect("it is JSON");
     let words = planned["consent"].as_str().expect("words of consent");
-    let done = run(&format!("restore --execute --consent {words}"));
+    let execute = planned["next"][1].as_str().expect("a command");
+    assert!(
+        execute.ends_with(&format!("{DOWN} --consent {words}")),
+        "{execute}"
+    );
+    let done = run(&format!("restore --execute {DOWN} --consent {words}"));
     assert_eq!(done.status, 0, "{}", done.text());
     let done: Value = serde_json::from_str(&done.stdout).expect("it is JSON");
     let command = done["restored"]["command"].as_str().expect("a command");
@@ -92,10 +100,11 @@ pub(crate) fn restores_refused(ground: &Ground) {
     ];
     for (more, status, code) in [
         (vec!["--backup", BEFORE], 80, "etcd.snapshots-mixed"),
+        (vec!["--plan"], 80, "etcd.quorum-healthy"),
         (vec!["--rehearse"], 78, "etcd.programs-missing"),
-        (vec!["--execute"], 64, "--consent"),
+        (vec!["--execute", DOWN], 64, "--consent"),
         (
-            vec!["--execute", "--consent", "main@x"],
+            vec!["--execute", DOWN, "--consent", "main@x"],
             64,
             "not about this restore",
         ),

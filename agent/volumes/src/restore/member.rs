@@ -81,12 +81,14 @@ impl MemberFacts {
         has_instance(&self.volume)
     }
 
-    /// Whether it may be part of a quorum for all that is known.
+    /// Whether it may be part of a quorum for all that is known. A volume that is younger than every
+    /// backup proves nothing where nobody asked: backups may have stopped long before volumes were
+    /// replaced one by one, and then these hold the newest data.
     pub(super) fn may_be_healthy(&self) -> bool {
         match self.health {
             Health::Healthy => true,
             Health::Unhealthy { .. } => false,
-            Health::Unknown => self.is_running() && !self.is_lost(),
+            Health::Unknown => self.is_running(),
         }
     }
 }

@@ -185,6 +185,12 @@ fn members_that_run_and_were_not_asked_count_as_healthy() {
     );
     facts.consent.replaces_healthy_quorum = true;
     assert!(plan_restore(&facts).is_ok(), "an operator knows better");
+    // The backups stopped weeks ago, and each volume was replaced since then.
+    let mut replaced = managed(3, vec![backup(OLD, 500)]);
+    for member in &mut replaced.members {
+        member.health = Health::Unknown;
+    }
+    assert_eq!(outcome(&replaced), "refused etcd.quorum-healthy");
 }
 
 /// A refusal's own world.

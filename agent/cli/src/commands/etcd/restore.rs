@@ -28,6 +28,7 @@ pub(super) async fn run(arguments: &RestoreArguments) -> Result<u8, u8> {
     let question = question(arguments, &place, &etcd).await;
     let mut shown = RestoreShown {
         snapshot: arguments.snapshot.clone(),
+        replaces_healthy_quorum: arguments.replace_healthy_quorum,
         notes: notes(&question),
         ..RestoreShown::default()
     };

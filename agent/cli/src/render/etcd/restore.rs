@@ -16,6 +16,8 @@ use std::path::PathBuf;
 pub(crate) struct RestoreShown {
     /// The file that was named.
     pub(crate) snapshot: Option<PathBuf>,
+    /// A quorum that may be healthy is replaced.
+    pub(crate) replaces_healthy_quorum: bool,
     pub(crate) rehearsal: Option<Rehearsal>,
     pub(crate) restored: Option<Restored>,
     pub(crate) notes: Vec<String>,
@@ -200,7 +202,11 @@ fn next(plan: &RestorePlan, shown: &RestoreShown) -> Vec<String> {
         let etcd = &plan.etcd;
         format!("quake-agent etcd restore --{action} --etcd {etcd} {from}")
     };
-    let execute = format!("{} --consent {}", command("execute"), plan.consent);
+    let allowed = match shown.replaces_healthy_quorum {
+        true => " --replace-healthy-quorum",
+        false => "",
+    };
+    let execute = format!("{}{allowed} --consent {}", command("execute"), plan.consent);
     match &shown.restored {
         Some(Restored::Replaced { .. }) => vec![
             "restore the other members from the same snapshot, then: systemctl start kubelet on each node".to_owned(),
