@@ -9,8 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Clock, Cloud, Condition, EtcdPrograms, Object, Objects, SnapshotRestore};
 use quake_volumes::restore::{
-    COMMAND_OBJECT, CONTROL, RESTORED, Refusal, command_name, member_layout, refusal_fault,
-    restore_command, restored_tag,
+    COMMAND_OBJECT, CONTROL, RESTORED, Refusal, command_name, done_tag, member_layout,
+    refusal_fault, restore_command, restored_tag,
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +34,13 @@ pub enum Restored {
         command: String,
         /// It was there before.
         already: bool,
+    },
+    /// A member had this snapshot's data already.
+    Earlier {
+        /// The member's name.
+        member: String,
+        /// Its volume.
+        volume: String,
     },
     /// A member's data was replaced.
     Replaced {
@@ -103,7 +110,8 @@ fn command_place(store: &Location, name: &str) -> Location {
 }
 
 /// Restores the member of this node from the snapshot of the plan. The volume's tag is written first,
-/// so that other nodes refuse another snapshot from then on.
+/// so that other nodes refuse another snapshot from then on, and once more in the end: a member that
+/// has taken part in its new cluster must not be put back to the snapshot.
 ///
 /// # Errors
 ///
@@ -132,6 +140,15 @@ pub async fn restore_member<H: EtcdPrograms + Clock + Sync, C: Cloud + Sync>(
         Fault::new(Code::ConfigUnsupported, summary)
     })?;
     let data_directory = format!("{}/{}", place.mount, layout.data);
+    let snapshot = snapshot_of(prepared)?;
+    let mark: String = snapshot.sha256.chars().take(12).collect();
+    let mut begun = prepared.facts.begun.iter();
+    if begun.any(|it| it.done && it.volume == place.volume && it.mark == mark) {
+        return Ok(Restored::Earlier {
+            member: place.member.clone(),
+            volume: place.volume.clone(),
+        });
+    }
     if host
         .is_data_open(&data_directory)
         .await
@@ -140,16 +157,9 @@ pub async fn restore_member<H: EtcdPrograms + Clock + Sync, C: Cloud + Sync>(
         let summary = format!("{data_directory} is open by a running etcd");
         return Err(Fault::new(Code::EtcdMemberRunning, summary));
     }
-    let snapshot = snapshot_of(prepared)?;
     let tools = tools_for(host, &snapshot).await?;
     let now = host.now();
-    let mark: String = snapshot.sha256.chars().take(12).collect();
-    let tag = BTreeMap::from([(RESTORED.to_owned(), restored_tag(&mark, now))]);
-    let tagged = cloud.tag_volume(&place.volume, &tag).await;
-    tagged.map_err(|error| match error.condition {
-        Condition::Denied => error.into_fault(Code::StorageTagDenied),
-        _ => error.into_fault(Code::StorageCloudUnreachable),
-    })?;
+    tag(cloud, &place.volume, restored_tag(&mark, now)).await?;
     let instant = now.0;
     let restored = format!("{data_directory}.restored-{mark}-{instant}");
     let restore = SnapshotRestore {
@@ -165,9 +175,20 @@ pub async fn restore_member<H: EtcdPrograms + Clock + Sync, C: Cloud + Sync>(
         .map_err(program_fault)?;
     let aside = format!("{data_directory}.before-restore-{instant}");
     let replaced = host.replace_data(&data_directory, &restored, &aside).await;
+    let aside = replaced.map_err(program_fault)?;
+    tag(cloud, &place.volume, done_tag(&mark, host.now())).await?;
     Ok(Restored::Replaced {
         member: place.member.clone(),
-        aside: replaced.map_err(program_fault)?,
+        aside,
         data_directory,
+    })
+}
+
+async fn tag<C: Cloud + Sync>(cloud: &C, volume: &str, value: String) -> Result<(), Fault> {
+    let tag = BTreeMap::from([(RESTORED.to_owned(), value)]);
+    let tagged = cloud.tag_volume(volume, &tag).await;
+    tagged.map_err(|error| match error.condition {
+        Condition::Denied => error.into_fault(Code::StorageTagDenied),
+        _ => error.into_fault(Code::StorageCloudUnreachable),
     })
 }

@@ -17,7 +17,7 @@ mod verdict;
 mod version;
 
 pub use backup::{Backup, BackupRecord, DATA_OBJECT, META_OBJECT, backup_names, read_backup};
-pub use begun::{RESTORED, begun_restores, restored_tag};
+pub use begun::{BegunRestore, RESTORED, begun_restores, done_tag, restored_tag};
 pub use command::{
     COMMAND_OBJECT, CONTROL, ControlSpec, PendingCommand, SPEC_OBJECT, command_name, lacks_etcdutl,
     read_control_spec, read_pending, restore_command,

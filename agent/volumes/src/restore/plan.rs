@@ -2,6 +2,7 @@
 //! concerns the cluster, so that a bad backup is named even where the cluster is healthy.
 
 use super::backup::Backup;
+use super::begun::BegunRestore;
 use super::command::{ControlSpec, PendingCommand};
 use super::member::{Health, MemberFacts, MemberVolume, enough};
 use super::origin::{Origin, origin_of};
@@ -36,8 +37,8 @@ pub struct RestoreFacts {
     pub control: Option<ControlSpec>,
     /// The manifest of etcd-manager's pod, where its programs lack `etcdutl`.
     pub lacks_etcdutl: Option<String>,
-    /// Restores of single members that were begun from a file: the volume, and the snapshot's hash.
-    pub begun: Vec<(String, String)>,
+    /// Restores of single members that were begun from a file.
+    pub begun: Vec<BegunRestore>,
     /// What is to be restored.
     pub source: Source,
     /// The snapshot, where it was read.
@@ -299,9 +300,9 @@ fn check_mixed(facts: &RestoreFacts, chosen: &Chosen) -> Result<(), Refusal> {
         }
     }
     let read = facts.snapshot.as_ref().and_then(|read| read.as_ref().ok());
-    for (volume, hash) in &facts.begun {
-        if read.is_some_and(|read| !read.sha256.starts_with(hash.as_str())) {
-            return mixed(hash, format!("the tag of {volume}"));
+    for BegunRestore { volume, mark, .. } in &facts.begun {
+        if read.is_some_and(|read| !read.sha256.starts_with(mark.as_str())) {
+            return mixed(mark, format!("the tag of {volume}"));
         }
     }
     Ok(())
@@ -319,8 +320,12 @@ fn check_quorum(facts: &RestoreFacts) -> Result<(), Refusal> {
     let unknown = names(&|member| member.health == Health::Unknown && member.may_be_healthy());
     let is_safe = healthy.len() + unknown.len() < needed;
     // A member restored from a file is one of a cluster that is restored member by member: those
-    // that are done are healthy, and go on.
-    let goes_on = !facts.begun.is_empty();
+    // that are done are healthy, and the others go on. Once all are done it is a cluster as any.
+    let is_done = |member: &MemberFacts| match &member.volume {
+        MemberVolume::One { id, .. } => facts.begun.iter().any(|it| it.done && it.volume == *id),
+        _ => false,
+    };
+    let goes_on = !facts.begun.is_empty() && !facts.members.iter().all(is_done);
     if is_safe || goes_on || facts.consent.replaces_healthy_quorum {
         return Ok(());
     }

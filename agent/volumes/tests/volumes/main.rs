@@ -14,6 +14,7 @@ mod expectation;
 mod laws;
 mod observed;
 mod restore;
+mod restore_from_file;
 mod restore_members;
 mod safety;
 mod snapshots;

@@ -9,8 +9,8 @@ use quake_volumes::restore::{
     lacks_etcdutl, plan_restore, refusal_fault, restore_code,
 };
 
-const HOUR: u64 = 3_600_000;
-const NOW: Timestamp = Timestamp(1_795_658_400_000);
+pub(crate) const HOUR: u64 = 3_600_000;
+pub(crate) const NOW: Timestamp = Timestamp(1_795_658_400_000);
 const FRESH: &str = "2026-11-26T01:45:00Z-000012";
 const OLD: &str = "2026-11-16T02:00:00Z-000001";
 
@@ -51,7 +51,7 @@ fn down() -> Health {
 
 /// Three members that run etcd-manager, of which the first `lost` have new, empty volumes, and the
 /// rest are not healthy unless they are a majority.
-fn managed(lost: usize, backups: Vec<Backup>) -> RestoreFacts {
+pub(crate) fn managed(lost: usize, backups: Vec<Backup>) -> RestoreFacts {
     let members = ["a", "b", "c"].into_iter().enumerate().map(|(at, name)| {
         let (is_lost, works) = (at < lost, lost < 2);
         let health = if works && !is_lost {
@@ -84,7 +84,7 @@ fn managed(lost: usize, backups: Vec<Backup>) -> RestoreFacts {
 }
 
 /// `refused CODE`, or what is restored.
-fn outcome(facts: &RestoreFacts) -> String {
+pub(crate) fn outcome(facts: &RestoreFacts) -> String {
     match plan_restore(facts) {
         Err(refusal) => format!("refused {}", restore_code(&refusal)),
         Ok(plan) if !plan.is_ready() => {
@@ -309,49 +309,6 @@ fn the_same_restore_twice_is_one() {
     let plan = plan_restore(&facts).expect("it is the same");
     assert_eq!(plan.pending.as_deref(), Some("2026-11-26T01:59:00Z-000000"));
     assert_eq!(plan.consent, format!("main@{FRESH}"));
-}
-
-/// A cluster of kops legacy without etcd-manager, restored from a file.
-fn from_file(change: impl FnOnce(&mut RestoreFacts)) -> String {
-    let mut facts = managed(3, Vec::new());
-    facts.managed = false;
-    facts.control = None;
-    facts.store = None;
-    facts.source = Source::File {
-        path: "/root/main.db".to_owned(),
-        taken: Timestamp(NOW.0 - HOUR),
-    };
-    facts.snapshot = Some(read(&main_of_34()));
-    change(&mut facts);
-    outcome(&facts)
-}
-
-#[test]
-fn a_legacy_member_is_restored_from_a_file_that_proves_whose_it_is() {
-    let restored = "restores /root/main.db, 1 h are lost";
-    assert_eq!(from_file(|_| {}), restored);
-    let hash = read(&main_of_34()).expect("it is whole").sha256[..12].to_owned();
-    let begun = |hash: &str| vec![("vol-1".to_owned(), hash.to_owned())];
-    assert_eq!(from_file(|facts| facts.begun = begun(&hash)), restored);
-    let other = from_file(|facts| facts.begun = begun("0123456789ab"));
-    assert_eq!(other, "refused etcd.snapshots-mixed");
-    let unproven = from_file(|facts| {
-        let read = facts.snapshot.as_mut().expect("it was read");
-        read.as_mut().expect("it is whole").members.clear();
-    });
-    assert_eq!(unproven, "refused etcd.backup-foreign");
-    let newer = from_file(|facts| facts.version = EtcdVersion::parse("3.3.10"));
-    assert_eq!(newer, "refused etcd.version-unsupported");
-    let v2 = from_file(|facts| facts.version = EtcdVersion::parse("2.2.1"));
-    assert_eq!(v2, "refused etcd.version-unsupported");
-    let store = from_file(|facts| facts.source = Source::Newest);
-    assert_eq!(store, "refused etcd.backup-missing");
-    let healthy = from_file(|facts| {
-        for member in &mut facts.members {
-            member.health = Health::Healthy;
-        }
-    });
-    assert_eq!(healthy, "refused etcd.quorum-healthy");
 }
 
 #[test]

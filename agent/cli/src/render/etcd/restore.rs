@@ -71,6 +71,9 @@ fn restored_json(restored: &Restored) -> Value {
         Restored::Requested { command, already } => {
             json!({ "command": command, "already": already })
         }
+        Restored::Earlier { member, volume } => {
+            json!({ "member": member, "volume": volume, "already": true })
+        }
         Restored::Replaced {
             member,
             data_directory,
@@ -132,6 +135,9 @@ fn restored_text(restored: &Restored) -> String {
             already: false,
         } => format!("written: {command}\n"),
         Restored::Requested { command, .. } => format!("written earlier: {command}\n"),
+        Restored::Earlier { member, volume } => format!(
+            "restored earlier: member {member} on {volume} has this snapshot's data; nothing was changed\n"
+        ),
         Restored::Replaced {
             member,
             data_directory,
@@ -208,7 +214,7 @@ fn next(plan: &RestorePlan, shown: &RestoreShown) -> Vec<String> {
     };
     let execute = format!("{}{allowed} --consent {}", command("execute"), plan.consent);
     match &shown.restored {
-        Some(Restored::Replaced { .. }) => vec![
+        Some(Restored::Replaced { .. } | Restored::Earlier { .. }) => vec![
             "restore the other members from the same snapshot, then: systemctl start kubelet on each node".to_owned(),
         ],
         Some(Restored::Requested { .. }) => in_progress(plan, &command("plan")),

@@ -11,6 +11,7 @@ use quake_model::spec::EtcdProvider;
 use quake_model::time::Timestamp;
 use quake_testkit::{Script, SimHost};
 use quake_volumes::restore::{RESTORED, restored_tag};
+use std::time::Duration;
 
 const FILE: &str = "/root/main.db";
 const DATA: &str = "/mnt/master-vol-a/var/etcd/data";
@@ -92,6 +93,55 @@ async fn the_second_member_takes_the_same_snapshot_and_no_other() {
         region.volumes[0].tags.insert(RESTORED.to_owned(), long_ago);
     });
     assert!(prepared(&host, 3).await.is_ok(), "that restore is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_member_that_has_its_new_data_is_not_put_back_to_the_snapshot() {
+    let host = world(3);
+    let plan = prepared(&host, 3).await.expect("a plan");
+    restore_member(&host, &host, &plan, &place())
+        .await
+        .expect("it is restored");
+    let volume = host.region().volumes[0].clone();
+    assert!(volume.tags[RESTORED].ends_with("/done"), "{volume:?}");
+    // It takes part in the new cluster from here on.
+    host.run_etcd_on(DATA, *b"newer");
+    host.stop_etcd_on(DATA);
+    let plan = prepared(&host, 3).await.expect("others go on");
+    let again = restore_member(&host, &host, &plan, &place()).await;
+    let earlier = Restored::Earlier {
+        member: "a".to_owned(),
+        volume: "vol-a".to_owned(),
+    };
+    assert_eq!(again, Ok(earlier));
+    assert_eq!(host.etcd_data()[DATA], b"newer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_restore_that_ended_at_any_call_is_done_by_the_next() {
+    for (operation, call) in [
+        ("find_etcd", 1),
+        ("tag_volume", 1),
+        ("restore_snapshot", 1),
+        ("replace_data", 1),
+        ("tag_volume", 2),
+    ] {
+        let host = world(3);
+        host.run_etcd_on(DATA, *b"old");
+        host.stop_etcd_on(DATA);
+        let plan = prepared(&host, 3).await.expect("a plan");
+        let strike = strike(operation, call..=call, Condition::Io);
+        host.next_boot(Script::new(vec![strike]));
+        let ended = restore_member(&host, &host, &plan, &place()).await;
+        assert!(ended.is_err(), "{operation}");
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let plan = prepared(&host, 3).await.expect("a plan again");
+        let done = restore_member(&host, &host, &plan, &place()).await;
+        assert!(matches!(done, Ok(Restored::Replaced { .. })), "{done:?}");
+        assert_eq!(host.etcd_data()[DATA], snapshot(), "{operation} {call}");
+        let old = host.etcd_data().into_values().any(|data| data == *b"old");
+        assert!(old, "{operation}: nothing is deleted");
+    }
 }
 
 #[tokio::test(start_paused = true)]
