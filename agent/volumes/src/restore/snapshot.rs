@@ -174,6 +174,11 @@ fn key_of(value: &[u8]) -> Option<&[u8]> {
     None
 }
 
+/// What a cluster calls its version while a member that it began with has not come up: etcd's lowest
+/// (`MinClusterVersion` in its `api/version/version.go`; `monitorVersions` of its server). It says
+/// nothing about the data.
+const UNDECIDED: &str = "3.0.0";
+
 fn read_version(database: &Database<'_>) -> Result<Option<String>, Broken> {
     let mut found = None;
     for_each(database, b"cluster", |key, value| {
@@ -181,7 +186,7 @@ fn read_version(database: &Database<'_>) -> Result<Option<String>, Broken> {
             found = Some(String::from_utf8_lossy(value).into_owned());
         }
     })?;
-    Ok(found)
+    Ok(found.filter(|version| version != UNDECIDED))
 }
 
 fn read_members(database: &Database<'_>) -> Result<Vec<SnapshotMember>, Broken> {

@@ -54,6 +54,23 @@ fn a_snapshot_says_its_revision_its_keys_its_version_and_its_members() {
 }
 
 #[test]
+fn a_snapshot_taken_before_all_members_had_come_up_says_no_version() {
+    let mut bytes = main_of_34();
+    let decided = b"clusterVersion3.4.0";
+    let mut places = 0;
+    for at in 0..bytes.len() - decided.len() {
+        if bytes[at..].starts_with(decided) {
+            bytes[at..at + decided.len()].copy_from_slice(b"clusterVersion3.0.0");
+            places += 1;
+        }
+    }
+    assert!(places > 0, "bbolt writes a value behind its key");
+    let facts = read(&hashed(bytes)).expect("it is whole");
+    assert_eq!(facts.cluster_version, None);
+    assert_eq!(facts.keys, 11);
+}
+
+#[test]
 fn a_snapshot_cut_anywhere_is_never_taken_for_a_whole_one() {
     let whole = main_of_34();
     for length in (0..whole.len())
