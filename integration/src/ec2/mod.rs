@@ -147,6 +147,12 @@ impl Ec2 {
         made.text_of("volumeId").to_owned()
     }
 
+    /// Deletes a free volume.
+    pub fn delete_volume(&self, volume: &str) {
+        self.call("DeleteVolume", &[("VolumeId".to_owned(), volume)]);
+        self.inner().state.forget_volume(volume);
+    }
+
     /// Writes a tag at once.
     pub fn tag(&self, resource: &str, key: &str, value: &str) {
         let parameters = [
@@ -180,17 +186,23 @@ impl Ec2 {
         }
     }
 
-    /// Detaches a volume, as an operator would: its device goes, then it is free.
+    /// Detaches a volume that is attached, as an operator would: its device goes, then it is free.
     pub fn detach(&self, volume: &str) {
         let (held, machines) = {
             let mut inner = self.inner();
             self.observe(&mut inner, false);
             (inner.state.held(volume), inner.machines.reported())
         };
-        if let (Some(held), Some(machines)) = (held, machines) {
+        let Some(held) = held else { return };
+        if let Some(machines) = machines {
             machines.unplug(&held);
         }
-        self.call("DetachVolume", &[("VolumeId".to_owned(), volume)]);
+        // moto wants to hear of the instance, too.
+        let parameters = [
+            ("VolumeId".to_owned(), volume),
+            ("InstanceId".to_owned(), held.instance.as_str()),
+        ];
+        self.call("DetachVolume", &parameters);
     }
 
     /// The volumes of an instance now, with their device names.

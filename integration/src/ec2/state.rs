@@ -200,6 +200,11 @@ impl State {
         remember(&mut self.past_instances, "instanceId", instances, now);
     }
 
+    /// Shows a volume to no reader any more.
+    pub(super) fn forget_volume(&mut self, volume: &str) {
+        self.past_volumes.remove(volume);
+    }
+
     /// Volumes as one reader is shown them, each up to `lag` ago.
     pub(super) fn volumes(&self, lag: Duration, random: &mut Random) -> Vec<Element> {
         shown(&self.past_volumes, lag, random)

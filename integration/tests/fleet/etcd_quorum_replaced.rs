@@ -11,10 +11,11 @@ use quake_integration::waiting::{pause, wait_until};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
-const MEMBERS: [&str; 3] = ["a", "b", "c"];
+pub(crate) const MEMBERS: [&str; 3] = ["a", "b", "c"];
 
 /// Each etcd cluster: its name in tags, in its members' names, and the port of its clients.
-const ETCDS: [(&str, &str, u16); 2] = [("main", "etcd", 4001), ("events", "etcd-events", 4002)];
+pub(crate) const ETCDS: [(&str, &str, u16); 2] =
+    [("main", "etcd", 4001), ("events", "etcd-events", 4002)];
 
 /// The volumes of each member, by etcd cluster.
 type Volumes = BTreeMap<&'static str, BTreeMap<&'static str, String>>;
@@ -36,7 +37,7 @@ struct Fleet {
 impl Fleet {
     /// The cluster with its volumes, and a group for each member, as kops makes them.
     fn of_three(lab: Lab) -> Self {
-        let mut cluster = lab.cluster_with(|spec| of_three_members(&spec));
+        let mut cluster = lab.cluster_with(|spec| of_three_members(&spec, group));
         let volume = |member, etcd| (etcd, cluster.add_volume(etcd, member, &MEMBERS));
         let of_member = |member| (member, ETCDS.map(|(etcd, ..)| volume(member, etcd)).into());
         let volumes = MEMBERS.map(of_member).into();
@@ -102,11 +103,12 @@ impl Fleet {
     }
 }
 
-fn group(member: &str) -> String {
+pub(crate) fn group(member: &str) -> String {
     format!("control-plane-{member}")
 }
 
-fn of_three_members(spec: &str) -> String {
+/// The spec with three members of each etcd cluster, each in the group that is said of it.
+pub(crate) fn of_three_members(spec: &str, group: fn(&str) -> String) -> String {
     let member =
         |group: &str, name: &str| format!("    - instanceGroup: {group}\n      name: {name}\n");
     let three: String = MEMBERS.map(|name| member(&group(name), name)).concat();
@@ -116,7 +118,7 @@ fn of_three_members(spec: &str) -> String {
 }
 
 /// Runs etcdctl for one cluster against these members, each by the name that its manifest gives it.
-fn etcdctl(etcd: (&str, &str, u16), members: &[&str], command: &str) -> String {
+pub(crate) fn etcdctl(etcd: (&str, &str, u16), members: &[&str], command: &str) -> String {
     let (_, name, port) = etcd;
     let of_member = |member: &&str| format!("http://{name}-{member}.internal.{CLUSTER}:{port}");
     let endpoints: Vec<String> = members.iter().map(of_member).collect();
