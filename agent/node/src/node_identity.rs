@@ -27,6 +27,13 @@ pub struct Taint {
     pub effect: String,
 }
 
+impl Taint {
+    /// Whether a node can have only one of the two.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        (&self.key, &self.effect) == (&other.key, &other.effect)
+    }
+}
+
 /// What the node's object should say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeIdentity {

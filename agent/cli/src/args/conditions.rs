@@ -121,7 +121,7 @@ pub(crate) fn reports_conditions(lookup: impl Fn(&str) -> Option<String>) -> Res
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ConditionsArguments {
-    /// Remove the agent's conditions from the Node object
+    /// Remove the agent's conditions and its startup taints from the Node object
     #[arg(long)]
     pub(crate) remove: bool,
     /// The root of the node's files

@@ -63,16 +63,20 @@ async fn remove(arguments: &ConditionsArguments, record: Option<&Record>) -> u8 
         sim: None,
         simulated: BTreeSet::new(),
     });
-    match remove_conditions(&host, &kubeconfig, &node).await {
-        Ok(removed) if removed.types.is_empty() => {
-            output::line(format_args!("node {node} has no condition of the agent"));
-            exit::DONE
-        }
-        Ok(removed) => {
-            let types = removed.types.join(", ");
-            output::line(format_args!("removed from node {node}: {types}"));
-            exit::DONE
-        }
-        Err(fault) => fail(&fault),
-    }
+    let removed = match remove_conditions(&host, &kubeconfig, &node).await {
+        Ok(removed) => removed,
+        Err(fault) => return fail(&fault),
+    };
+    let all: Vec<String> = removed.types.into_iter().chain(removed.taints).collect();
+    output::line(match all.is_empty() {
+        true => format!("node {node} has no condition and no startup taint of the agent"),
+        false => format!("removed from node {node}: {}", all.join(", ")),
+    });
+    // Each is of the same class.
+    removed
+        .kept
+        .iter()
+        .map(fail)
+        .next_back()
+        .unwrap_or(exit::DONE)
 }

@@ -14,7 +14,7 @@ use quake_node::addon_mode::{AddonMode, addon_mode};
 use quake_node::builders;
 use quake_node::dns::{Upkeep, upkeep};
 use quake_node::node::Node;
-use quake_node::node_conditions::{ConditionsPlan, conditions_plan};
+use quake_node::node_conditions::{ConditionsPlan, StartupTaint, conditions_plan, without_reports};
 use quake_node::node_identity::{NodeIdentity, node_identity};
 use quake_node::plan_inputs::{Credentials, EtcdManifest, PlanInputs};
 use quake_node::repair::{Subject, subject};
@@ -59,6 +59,8 @@ pub(crate) struct BootFacts {
     pub(crate) names_change: Option<String>,
     /// The id of the zone that they belong into.
     pub(crate) names_zone: Option<String>,
+    /// Startup taints that the node may have of an earlier boot.
+    pub(crate) startup_taints: Vec<StartupTaint>,
     /// Credentials a rehearsal made up.
     pub(crate) stand_ins: Vec<String>,
 }
@@ -124,16 +126,18 @@ impl BootFacts {
         subject(self.spec.as_deref()?)
     }
 
-    /// How the node's conditions are reported; `None` where they are not.
+    /// How the node's conditions are reported, and its startup taints removed; `None` where there is nothing of both to do.
     pub(crate) fn conditions(&self, request: &Request) -> Option<ConditionsPlan> {
         let requested = &request.conditions;
-        if !requested.reports {
-            return None;
-        }
         let (spec, instance) = (self.spec.as_deref()?, self.instance.as_ref()?);
-        let plan = conditions_plan(spec, instance, requested.startup_taint.as_ref());
+        let taint = requested.startup_taint.as_ref();
+        let plan = conditions_plan(spec, instance, taint, &self.startup_taints);
         // Why there is none was told when the configuration was read.
-        plan.ok().flatten()
+        let plan = plan.ok().flatten()?;
+        match requested.reports {
+            true => Some(plan),
+            false => without_reports(plan),
+        }
     }
 
     /// What to look at from now on.

@@ -120,7 +120,8 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
     };
     let conditions = context.know(|known| known.conditions(request));
     let conditions = conditions.filter(|_| !context.is_planning() && !request.exit_when_ready);
-    if let (Some(plan), BootState::Failed) = (&conditions, emitter.record().state) {
+    let reported = conditions.as_ref().filter(|plan| plan.reports);
+    if let (Some(plan), BootState::Failed) = (reported, emitter.record().state) {
         report_failure(&context, plan).await;
     }
     let watches = match fault {

@@ -21,7 +21,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) const NODE: &str = "ip-10-0-0-10.us-test-1.compute.internal";
-const KUBELETS: &str = "/var/lib/kubelet/kubeconfig";
+pub(crate) const KUBELETS: &str = "/var/lib/kubelet/kubeconfig";
 pub(crate) const MINUTE: Duration = Duration::from_secs(60);
 pub(crate) const ALL: &str =
     "BootComplete CertificatesValid ImagesPresent NetworkReady NoDrift VolumesSafe";
@@ -35,9 +35,14 @@ pub(crate) fn host(group: &str, version: &str) -> Arc<SimHost> {
 
 /// Registers the node, as kubelet does with these taints.
 pub(crate) fn register(host: &SimHost, taints: &Value) {
+    register_as(host, NODE, taints);
+}
+
+/// The same under this name.
+pub(crate) fn register_as(host: &SimHost, name: &str, taints: &Value) {
     let ready = json!({ "type": "Ready", "status": "True" });
     let node = json!({
-        "apiVersion": "v1", "kind": "Node", "metadata": { "name": NODE },
+        "apiVersion": "v1", "kind": "Node", "metadata": { "name": name },
         "spec": { "taints": taints }, "status": { "conditions": [ready] },
     });
     let made = Request::new("POST", "/api/v1/nodes").with_body("application/json", &node);
@@ -48,7 +53,12 @@ pub(crate) fn register(host: &SimHost, taints: &Value) {
 }
 
 pub(crate) fn object(host: &SimHost) -> Value {
-    let found = host.cluster(|server| server.object("Node", "", NODE).cloned());
+    // Today's kops names a node by its instance.
+    let instance = host.region().instance.instance_id;
+    let found = host.cluster(|server| {
+        let of = |name: &str| server.object("Node", "", name).cloned();
+        of(NODE).or_else(|| of(&instance))
+    });
     found.flatten().unwrap_or_default()
 }
 
@@ -102,15 +112,24 @@ pub(crate) async fn look_on(
     conditions: ConditionsRequest,
     then: impl AsyncFnOnce(&SimHost),
 ) -> (Record, Vec<Event>) {
+    let request = quake_engine::Request {
+        conditions,
+        ..request(group)
+    };
+    look_on_by(host, request, then).await
+}
+
+/// The same by a request.
+pub(crate) async fn look_on_by(
+    host: &Arc<SimHost>,
+    request: quake_engine::Request,
+    then: impl AsyncFnOnce(&SimHost),
+) -> (Record, Vec<Event>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
     let emitter = Emitter::new(Box::new(move || clock.now()), sinks);
     let (handle, stop) = stop_signal();
-    let request = quake_engine::Request {
-        conditions,
-        ..request(group)
-    };
     let verdict = boot(host.as_ref(), &emitter, &request, stop.clone()).await;
     assert_eq!(verdict.fault, None);
     let looking = keep_looking(host.as_ref(), &emitter, &request, &verdict, stop);

@@ -1,18 +1,19 @@
 //! The startup taint of a node, in a cluster that is simulated: who removes it and when, and what is reported where nobody does.
 
 use crate::addons::ACCESS;
-use crate::common::{request, run};
+use crate::common::{EPOCH, request, run};
 use crate::node_conditions::{
-    ALL, MINUTE, NODE, changes, host, look_on, object, passes, requested,
+    ALL, KUBELETS, MINUTE, NODE, changes, host, look_on, object, passes, register, requested,
+    warned, with_status,
 };
-use crate::node_conditions::{register, warned, with_status};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use quake_apisim::Request;
+use quake_apisim::{Act, InjectedFault, Request};
+use quake_engine::{ConditionsRequest, remove_conditions};
 use quake_model::fault::Code;
 use quake_model::ports::Clock;
 use quake_node::node_conditions::RemoverChoice;
-use quake_testkit::SimHost;
+use quake_testkit::{Script, SimHost};
 use serde_json::json;
 
 fn has_taint(host: &SimHost) -> bool {
@@ -141,3 +142,141 @@ fn pem(bytes: &[u8]) -> String {
     let body = STANDARD.encode(bytes);
     format!("-----BEGIN CERTIFICATE-----\n{body}\n-----END CERTIFICATE-----\n")
 }
+
+/// What the node notes of startup taints.
+fn note(host: &SimHost) -> String {
+    let note = host
+        .tree()
+        .remove("/var/lib/quake-agent/startup-taints.json");
+    String::from_utf8(note.unwrap_or_default()).expect("it is text")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taint_whose_flag_is_dropped_goes_with_the_next_boot_and_others_stay() {
+    for (group, reports) in [
+        ("control-plane", true),
+        ("workers", true),
+        ("control-plane", false),
+    ] {
+        let host = host(group, "v1.35.0");
+        let taints = json!([
+            { "key": "quake.io/starting", "effect": "NoSchedule" },
+            { "key": "quake.io/starting", "effect": "NoExecute" },
+            { "key": "dedicated", "value": "x", "effect": "NoSchedule" },
+        ]);
+        // The agent is stopped before the conditions held.
+        let asked = requested(Some(RemoverChoice::Agent));
+        look_on(&host, group, asked, async |_| {}).await;
+        register(&host, &taints);
+        assert!(note(&host).contains("quake.io/starting"), "{}", note(&host));
+        host.next_boot(Script::default());
+        let dropped = ConditionsRequest {
+            reports,
+            ..requested(None)
+        };
+        let (record, events) = look_on(&host, group, dropped, async |host| {
+            passes(MINUTE).await;
+            let left = object(host)["spec"]["taints"].to_string();
+            assert!(
+                !left.contains("\"effect\":\"NoSchedule\",\"key\":\"quake"),
+                "{left}"
+            );
+            assert!(
+                left.contains("NoExecute") && left.contains("dedicated"),
+                "{left}"
+            );
+        })
+        .await;
+        assert_eq!(warned(&record), []);
+        let removed = "startup taint quake.io/starting:NoSchedule removed";
+        assert!(
+            changes(&events).iter().any(|one| one == removed),
+            "{events:?}"
+        );
+        assert_eq!(note(&host), "[]\n");
+        let reported = if reports { ALL } else { "" };
+        assert_eq!(with_status(&host, "True"), reported);
+        // Whoever sets it by hand from now on means it.
+        host.cluster(|server| {
+            let put = json!({ "spec": { "taints": taints } });
+            let path = format!("/api/v1/nodes/{NODE}");
+            let put = Request::new("PATCH", &path).with_body("application/merge-patch+json", &put);
+            drop(server.answer(&put, EPOCH));
+        });
+        host.next_boot(Script::default());
+        let none = requested(None);
+        look_on(&host, group, none, async |_| passes(5 * MINUTE).await).await;
+        assert!(has_taint(&host), "{:#}", object(&host));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_taint_whose_flag_is_dropped_and_that_nobody_may_remove_is_reported() {
+    let host = host("workers", "v1.35.0");
+    let mut asked = requested(Some(RemoverChoice::Agent));
+    look_on(&host, "workers", asked.clone(), async |_| {}).await;
+    register(
+        &host,
+        &json!([{ "key": "quake.io/starting", "effect": "NoSchedule" }]),
+    );
+    host.cluster(|server| server.inject(InjectedFault::new(Act::Forbid).writes().kind("Node")));
+    host.next_boot(Script::default());
+    asked.startup_taint = None;
+    asked.reports = false;
+    let (record, _) = look_on(&host, "workers", asked, async |_| passes(20 * MINUTE).await).await;
+    assert_eq!(warned(&record), [Code::ReadyStartupTaintKept]);
+    let remedy = record.warnings.last().map(|fault| fault.remedy_text());
+    let command = format!("kubectl taint node {NODE} quake.io/starting:NoSchedule-");
+    assert!(remedy.is_some_and(|remedy| remedy.contains(&command)));
+    assert!(
+        note(&host).contains("quake.io/starting"),
+        "it is tried again"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_leaves_a_host_removes_its_startup_taint_with_its_conditions() {
+    for group in ["workers", "control-plane"] {
+        let host = host(group, "v1.35.0");
+        let asked = requested(Some(RemoverChoice::Agent));
+        look_on(&host, group, asked, async |_| {}).await;
+        let other = json!({ "key": "dedicated", "effect": "NoSchedule" });
+        let ours = json!({ "key": "quake.io/starting", "effect": "NoSchedule" });
+        register(&host, &json!([ours, other]));
+        let removed = remove_conditions(host.as_ref(), KUBELETS, NODE).await;
+        let removed = removed.expect("it may");
+        assert_eq!(removed.taints, ["quake.io/starting=:NoSchedule"]);
+        assert_eq!(removed.kept, []);
+        let left = object(&host)["spec"]["taints"].to_string();
+        assert!(!has_taint(&host) && left.contains("dedicated"), "{left}");
+        assert_eq!(note(&host), "[]\n");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_startup_taint_that_may_not_be_removed_keeps_no_condition_on_a_host_that_is_left() {
+    let host = host("workers", "v1.35.0");
+    let asked = requested(Some(RemoverChoice::Agent));
+    look_on(&host, "workers", asked, async |host| {
+        register(host, &json!([{ "key": "other", "effect": "NoSchedule" }]));
+        passes(2 * MINUTE).await;
+    })
+    .await;
+    assert_eq!(with_status(&host, "True"), ALL);
+    host.cluster(|server| {
+        let put = json!({ "spec": { "taints": [{ "key": "quake.io/starting", "effect": "NoSchedule" }] } });
+        let path = format!("/api/v1/nodes/{NODE}");
+        let put = Request::new("PATCH", &path).with_body("application/merge-patch+json", &put);
+        drop(server.answer(&put, EPOCH));
+    });
+    host.put_file("/var/lib/quake-agent/startup-taints.json", OTHERS);
+    let removed = remove_conditions(host.as_ref(), KUBELETS, NODE).await;
+    let removed = removed.expect("the conditions are removed");
+    assert_eq!((removed.types.len(), removed.taints.len()), (6, 0));
+    let code = removed.kept.first().map(|fault| fault.code);
+    assert_eq!(code, Some(Code::ReadyStartupTaintKept), "{removed:?}");
+    assert!(has_taint(&host));
+}
+
+/// A note whose kubeconfig is gone.
+const OTHERS: &str = r#"[{"taint": "quake.io/starting=:NoSchedule", "remover": "/etc/gone"}]"#;

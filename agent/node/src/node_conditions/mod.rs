@@ -5,14 +5,16 @@
 
 mod debounce;
 mod from_record;
+mod note;
 mod patches;
 mod plan;
 mod startup_taint;
 
 pub use debounce::{Debounce, HEARTBEAT, HOLD};
 pub use from_record::conditions;
+pub use note::{NOTE, noted_taints, taints_note};
 pub use patches::{Apply, Known, has_taint, known_conditions, removal, report, without_taint};
-pub use plan::{ConditionsPlan, Remover, TaintPlan, conditions_plan};
+pub use plan::{ConditionsPlan, Remover, TaintPlan, conditions_plan, without_reports};
 pub use startup_taint::{RemoverChoice, StartupTaint, UNTIL};
 
 use quake_model::fault::{Code, Fault};

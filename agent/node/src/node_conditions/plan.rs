@@ -1,5 +1,7 @@
 //! How this node reports its conditions, and who removes its startup taint. A node on which nobody could remove the taint does not
 //! get it: the boot ends before kubelet registers with it.
+//!
+//! A taint of an earlier configuration is removed, too, whatever the conditions are: nobody asks for it any more.
 
 use super::{Apply, ConditionKind, RemoverChoice, StartupTaint};
 use crate::expected::expected;
@@ -29,8 +31,11 @@ pub enum Remover {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TaintPlan {
     pub taint: Taint,
+    /// What must hold first.
     pub until: Vec<ConditionKind>,
     pub remover: Remover,
+    /// Whether an earlier configuration asked for it, and this one does not.
+    pub is_former: bool,
 }
 
 /// How this node reports its conditions.
@@ -40,8 +45,10 @@ pub struct ConditionsPlan {
     pub instance_id: String,
     /// kubelet's kubeconfig: it may write the status of its own node.
     pub kubeconfig: String,
+    /// Whether it reports them; without, it sees to startup taints of earlier configurations alone.
+    pub reports: bool,
     pub apply: Apply,
-    pub startup_taint: Option<TaintPlan>,
+    pub startup_taints: Vec<TaintPlan>,
 }
 
 impl ConditionsPlan {
@@ -57,7 +64,8 @@ impl ConditionsPlan {
     }
 }
 
-/// How the node of this spec reports its conditions; `None` for one that has no object.
+/// How the node of this spec reports its conditions; `None` for one that has no object. `noted` are the startup taints of
+/// earlier configurations.
 ///
 /// # Errors
 ///
@@ -66,31 +74,47 @@ pub fn conditions_plan(
     spec: &NodeSpec,
     instance: &InstanceFacts,
     requested: Option<&StartupTaint>,
+    noted: &[StartupTaint],
 ) -> Result<Option<ConditionsPlan>, Fault> {
     let node = expected(spec, instance).node_name;
     if spec.role == Role::Bastion || node.is_empty() {
         return Ok(None);
     }
-    let startup_taint = requested
+    let requested = requested
         .map(|requested| taint_plan(spec, requested))
         .transpose()?;
+    let mut startup_taints: Vec<TaintPlan> = requested.into_iter().collect();
+    for former in noted {
+        let is_known = startup_taints
+            .iter()
+            .any(|one| one.taint.is_same(&former.taint));
+        // What the spec gives the node by now is to stay.
+        if !is_known && !is_of_spec(spec, &former.taint) {
+            startup_taints.push(former_plan(spec, former));
+        }
+    }
     Ok(Some(ConditionsPlan {
         node,
         instance_id: instance.instance_id.clone(),
         kubeconfig: spec.kubelet.kubeconfig_path.clone(),
+        reports: true,
         apply: Apply::for_version(spec.kubernetes.at_least(1, 18)),
-        startup_taint,
+        startup_taints,
     }))
+}
+
+/// The same of a node that reports none, and has startup taints of earlier configurations; `None` where it has none.
+pub fn without_reports(plan: ConditionsPlan) -> Option<ConditionsPlan> {
+    let is_needed = !plan.startup_taints.is_empty();
+    is_needed.then_some(ConditionsPlan {
+        reports: false,
+        ..plan
+    })
 }
 
 fn taint_plan(spec: &NodeSpec, requested: &StartupTaint) -> Result<TaintPlan, Fault> {
     let (key, effect) = (&requested.taint.key, &requested.taint.effect);
-    let of_object = spec.node_object.iter().flat_map(|object| &object.taints);
-    let mut kept = spec.kubelet.taints.iter().chain(of_object);
-    if kept.any(|kept| {
-        let (name, other) = kept.rsplit_once(':').unwrap_or((kept, ""));
-        name.split('=').next() == Some(key.as_str()) && other == effect
-    }) {
+    if is_of_spec(spec, &requested.taint) {
         let summary =
             format!("the cluster's spec gives the node the taint {key}:{effect} for good");
         return Err(unusable(requested, summary)
@@ -100,6 +124,34 @@ fn taint_plan(spec: &NodeSpec, requested: &StartupTaint) -> Result<TaintPlan, Fa
         taint: requested.taint.clone(),
         until: requested.until.clone(),
         remover: remover(spec, requested)?,
+        is_former: false,
+    })
+}
+
+fn former_plan(spec: &NodeSpec, former: &StartupTaint) -> TaintPlan {
+    let by_agent = StartupTaint {
+        remover: RemoverChoice::Agent,
+        ..former.clone()
+    };
+    let remover = remover(spec, &by_agent).or_else(|_| remover(spec, former));
+    TaintPlan {
+        taint: former.taint.clone(),
+        until: Vec::new(),
+        // kubelet's certificate may not, and that is reported.
+        remover: remover.unwrap_or_else(|_| Remover::Agent {
+            kubeconfig: spec.kubelet.kubeconfig_path.clone(),
+        }),
+        is_former: true,
+    }
+}
+
+/// Whether the cluster's spec gives the node this taint.
+fn is_of_spec(spec: &NodeSpec, taint: &Taint) -> bool {
+    let of_object = spec.node_object.iter().flat_map(|object| &object.taints);
+    let mut kept = spec.kubelet.taints.iter().chain(of_object);
+    kept.any(|kept| {
+        let (name, effect) = kept.rsplit_once(':').unwrap_or((kept, ""));
+        name.split('=').next() == Some(taint.key.as_str()) && effect == taint.effect
     })
 }
 

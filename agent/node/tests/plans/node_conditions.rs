@@ -6,8 +6,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::{Flag, NodeSpec, Role};
 use quake_node::node_conditions::{
-    CONDITIONS, ConditionKind, ConditionsPlan, PREFIX, Remover, RemoverChoice, StartupTaint, UNTIL,
-    conditions_plan,
+    CONDITIONS, ConditionKind, ConditionsPlan, PREFIX, Remover, RemoverChoice, StartupTaint,
+    TaintPlan, UNTIL, conditions_plan,
 };
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -27,14 +27,14 @@ fn plan(
     spec: &NodeSpec,
     requested: &StartupTaint,
 ) -> Result<Option<ConditionsPlan>, Fault> {
-    conditions_plan(spec, &node.known.instance, Some(requested))
+    conditions_plan(spec, &node.known.instance, Some(requested), &[])
 }
 
 /// Who removes it, as a path or a word; or the fault.
 fn remover(node: &Node, spec: &NodeSpec, requested: &StartupTaint) -> Result<String, Fault> {
     let plan = plan(node, spec, requested)?.expect("it has an object");
-    let remover = plan.startup_taint.expect("it was asked for").remover;
-    Ok(match remover {
+    let taint = plan.startup_taints.into_iter().next();
+    Ok(match taint.expect("it was asked for").remover {
         Remover::Agent { kubeconfig } => kubeconfig,
         Remover::Controller => "controller".to_owned(),
     })
@@ -123,6 +123,78 @@ fn a_taint_that_the_node_is_to_keep_is_refused() {
     }
 }
 
+/// The taint of an earlier configuration, without its flag: its key, what it waits for, and who removes it; `None` where it stays.
+fn former(node: &Node, spec: &NodeSpec, noted: &StartupTaint) -> Option<TaintPlan> {
+    let plan = conditions_plan(
+        spec,
+        &node.known.instance,
+        None,
+        std::slice::from_ref(noted),
+    );
+    let plan = plan.expect("it is sound").expect("it has an object");
+    plan.startup_taints.into_iter().next()
+}
+
+#[test]
+fn a_taint_whose_flag_is_not_given_any_more_waits_for_nothing_and_goes_by_whoever_may() {
+    let (control_plane, worker) = (control_plane_manager(), worker_cni());
+    let of_control_plane = control_plane.with_items();
+    let (legacy, own) = (worker.with_items(), worker_of_its_own(&worker));
+    let by = |kubeconfig: &str| Remover::Agent {
+        kubeconfig: kubeconfig.to_owned(),
+    };
+    let file = RemoverChoice::Kubeconfig("/etc/remover".to_owned());
+    let kubelets = "/var/lib/kubelet/kubeconfig";
+    for (node, spec, choice, wanted) in [
+        (
+            &control_plane,
+            &of_control_plane,
+            &file,
+            by("/var/lib/kops/kubeconfig"),
+        ),
+        (&worker, &legacy, &RemoverChoice::Controller, by(kubelets)),
+        (
+            &worker,
+            &own,
+            &RemoverChoice::Controller,
+            Remover::Controller,
+        ),
+        (&worker, &own, &file, by("/etc/remover")),
+        // It may not, and that is reported.
+        (&worker, &own, &RemoverChoice::Agent, by(kubelets)),
+    ] {
+        let noted = requested("readiness.k8s.io/x", choice);
+        let plan = former(node, spec, &noted).expect("it is to go");
+        assert_eq!(plan.remover, wanted);
+        assert!(plan.is_former && plan.until.is_empty(), "{plan:?}");
+    }
+}
+
+#[test]
+fn a_noted_taint_stays_where_it_is_asked_for_again_or_the_spec_has_it_by_now() {
+    let node = control_plane_manager();
+    let mut spec = node.with_items();
+    spec.kubelet.taints = vec!["dedicated=gpu:NoSchedule".to_owned()];
+    let noted = requested("dedicated", &RemoverChoice::Agent);
+    assert_eq!(former(&node, &spec, &noted), None);
+    let asked = requested("a.io/x=other", &RemoverChoice::Agent);
+    let noted = [
+        requested("a.io/x", &RemoverChoice::Agent),
+        requested("a.io/x:NoExecute", &RemoverChoice::Agent),
+    ];
+    let plan = conditions_plan(&spec, &node.known.instance, Some(&asked), &noted);
+    let plan = plan.expect("it is sound").expect("it has an object");
+    let taints = plan.startup_taints.iter();
+    let taints: Vec<(&str, bool)> = taints
+        .map(|one| (one.taint.effect.as_str(), one.is_former))
+        .collect();
+    assert_eq!(taints, [("NoSchedule", false), ("NoExecute", true)]);
+    // What is noted of it is what it is noted by the next time.
+    let again = conditions_plan(&spec, &node.known.instance, None, &plan.taints_to_note());
+    let again = again.expect("it is sound").expect("it has an object");
+    assert_eq!(again.taints_to_note(), plan.taints_to_note());
+}
+
 #[test]
 fn a_bastion_reports_nothing_and_needs_nobody_to_remove_a_taint() {
     let node = worker_cni();
@@ -137,7 +209,7 @@ fn a_bastion_reports_nothing_and_needs_nobody_to_remove_a_taint() {
 #[test]
 fn an_object_of_another_instance_is_reported_by_its_providers_id() {
     let node = worker_cni();
-    let found = conditions_plan(&node.with_items(), &node.known.instance, None);
+    let found = conditions_plan(&node.with_items(), &node.known.instance, None, &[]);
     let plan = found.expect("it is sound").expect("it has an object");
     let own = format!("aws:///us-west-2a/{}", node.known.instance.instance_id);
     for (provider_id, is_foreign) in [(own.as_str(), false), ("", false), ("aws:///a/i-x", true)] {

@@ -1,25 +1,18 @@
 //! One conversation with the API server about the node's conditions: what it has is read once, and what changed is written.
 
+use super::startup_taint::{forget, remove_taint, still_there};
 use super::{NodeConditionPorts, Round, words};
 use crate::access::access_by;
 use crate::context::Context;
-use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{Condition, PortError};
 use quake_model::signal::ApiAccess;
 use quake_model::time::Timestamp;
 use quake_node::node_conditions::{
     Apply, ConditionStatus, ConditionsPlan, Debounce, NodeCondition, Remover, TaintPlan, has_taint,
-    known_conditions, report, without_taint,
+    known_conditions, report,
 };
-
-/// What is known of the startup taint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TaintState {
-    /// Whether it is there is not known, or it is.
-    Kept,
-    Gone,
-}
+use quake_node::node_identity::Taint;
 
 /// One conversation.
 pub(super) struct Conversation<'a, H> {
@@ -30,7 +23,10 @@ pub(super) struct Conversation<'a, H> {
     access: Option<ApiAccess>,
     /// What was reported; `None` until the object was read.
     debounce: Option<Debounce>,
-    taint: TaintState,
+    /// Startup taints that are there, or of which that is not known.
+    kept: Vec<&'a TaintPlan>,
+    /// Those of earlier configurations that are noted.
+    former: Vec<&'a TaintPlan>,
 }
 
 impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
@@ -41,17 +37,21 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
             apply: plan.apply,
             access: None,
             debounce: None,
-            taint: TaintState::Kept,
+            kept: plan.startup_taints.iter().collect(),
+            former: plan
+                .startup_taints
+                .iter()
+                .filter(|one| one.is_former)
+                .collect(),
         }
     }
 
     /// Whether somebody waits for the next round.
     pub(super) fn is_waiting(&self) -> bool {
-        let has_taint = self.plan.startup_taint.is_some();
-        has_taint && self.taint == TaintState::Kept
+        !self.kept.is_empty()
     }
 
-    /// Tells what is to be reported now, and removes the taint when it is time.
+    /// Tells what is to be reported now, and removes each startup taint when it is time.
     pub(super) async fn round(
         &mut self,
         seen: &[NodeCondition],
@@ -60,23 +60,22 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
         if !self.is_begun(now).await? {
             return Ok(Round::Early);
         }
-        let debounce = self.debounce.get_or_insert_default();
-        let mut changes = words(&debounce.see(seen, now));
-        let written = match debounce.is_due(now) {
-            true => self.write(now).await,
-            false => Ok(()),
-        };
-        // The taint is not held up by a status that is refused.
-        let taint = self.look_at_taint(seen).await;
+        let mut changes = Vec::new();
+        let mut written = Ok(());
+        if self.plan.reports {
+            let debounce = self.debounce.get_or_insert_default();
+            changes = words(&debounce.see(seen, now));
+            if debounce.is_due(now) {
+                written = self.write(now).await;
+            }
+        }
+        // A taint is not held up by a status that is refused.
+        let (removed, kept) = self.look_at_taints(seen).await;
         if let Err(fault) = written {
             // By the next round its certificate may be another.
             self.access = None;
             return Err(fault);
         }
-        let (removed, kept) = match taint {
-            Ok(removed) => (removed, None),
-            Err(fault) => (None, Some(fault)),
-        };
         changes.extend(removed);
         Ok(Round::Done { changes, kept })
     }
@@ -148,113 +147,86 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
         match written {
             Ok(node) => {
                 debounce.written(now);
-                self.note_taint(&node);
+                let taints = self.plan.startup_taints.iter();
+                self.kept = taints.filter(|one| has_taint(&node, &one.taint)).collect();
                 Ok(())
             }
             Err(error) if error.condition == Condition::Missing => {
                 // It was deleted. kubelet registers the node anew, and with its taint.
-                (self.debounce, self.taint) = (None, TaintState::Kept);
+                self.debounce = None;
+                self.kept = self.plan.startup_taints.iter().collect();
                 Ok(())
             }
             Err(error) => Err(self.unreported(error)),
         }
     }
 
-    fn note_taint(&mut self, node: &ClusterObject) {
-        if let Some(plan) = &self.plan.startup_taint {
-            self.taint = match has_taint(node, &plan.taint) {
-                true => TaintState::Kept,
-                false => TaintState::Gone,
+    /// Removes each startup taint if all holds that it waits for, or sees to it that another did; what changed, and why one is
+    /// still there.
+    async fn look_at_taints(&mut self, seen: &[NodeCondition]) -> (Vec<String>, Option<Fault>) {
+        let (mut changes, mut first) = (Vec::new(), None);
+        let mut kept = Vec::new();
+        for plan in std::mem::take(&mut self.kept) {
+            let looked = match self.is_due(plan, seen) {
+                true => self.look_at_taint(plan).await,
+                false => Ok(None),
             };
+            match looked {
+                Ok(Some(change)) => changes.extend(change),
+                Ok(None) => kept.push(plan),
+                Err(fault) => {
+                    first = first.or(Some(fault));
+                    kept.push(plan);
+                }
+            }
         }
+        self.kept = kept;
+        self.forget_former().await;
+        (changes, first)
     }
 
-    /// Removes the startup taint if all holds that it waits for, or sees to it that another did; what changed.
-    async fn look_at_taint(&mut self, seen: &[NodeCondition]) -> Result<Option<String>, Fault> {
-        let Some(plan) = &self.plan.startup_taint else {
-            return Ok(None);
-        };
+    /// Whether all holds that this taint waits for.
+    fn is_due(&self, plan: &TaintPlan, seen: &[NodeCondition]) -> bool {
         let is_true = |condition: &&NodeCondition| condition.status == ConditionStatus::True;
         let debounce = self.debounce.as_ref();
-        let all_hold = plan.until.iter().all(|kind| {
+        plan.until.iter().all(|kind| {
             let mut now = seen.iter().filter(is_true);
             now.any(|condition| condition.kind == *kind)
                 && debounce.is_some_and(|it| it.holds(*kind))
-        });
-        if !all_hold || self.taint == TaintState::Gone {
-            return Ok(None);
-        }
-        match &plan.remover {
-            Remover::Agent { kubeconfig } => self.remove_taint(plan, kubeconfig).await,
-            Remover::Controller => self.await_controller(plan).await,
+        })
+    }
+
+    /// What changed if the taint is gone; `None` while it is there.
+    async fn look_at_taint(&self, plan: &TaintPlan) -> Result<Option<Option<String>>, Fault> {
+        let (host, node) = (self.context.host, &self.plan.node);
+        match (&plan.remover, &self.access) {
+            (Remover::Agent { kubeconfig }, _) => {
+                remove_taint(host, node, &plan.taint, kubeconfig).await
+            }
+            (Remover::Controller, None) => Ok(None),
+            (Remover::Controller, Some(access)) => {
+                let got = host.get_object(access, &self.plan.place()).await;
+                let found = got.map_err(|error| self.unreported(error))?;
+                let is_there = found.is_some_and(|found| has_taint(&found, &plan.taint));
+                match is_there {
+                    true => Err(still_there(node, plan)),
+                    false => {
+                        let (key, effect) = (&plan.taint.key, &plan.taint.effect);
+                        Ok(Some(Some(format!("startup taint {key}:{effect} is gone"))))
+                    }
+                }
+            }
         }
     }
 
-    async fn remove_taint(
-        &mut self,
-        plan: &TaintPlan,
-        kubeconfig: &str,
-    ) -> Result<Option<String>, Fault> {
-        let Some(access) = access_by(self.context.host, kubeconfig).await else {
-            let summary = format!("{kubeconfig} leads to no API server");
-            return Err(self.kept(plan, summary));
-        };
-        let (host, place) = (self.context.host, self.plan.place());
-        let refused = |error: PortError| {
-            let mut fault = error.into_fault(Code::ReadyStartupTaintKept);
-            fault.summary = format!("the startup taint is not removed by {kubeconfig}");
-            self.remedied(plan, fault)
-        };
-        let got = host.get_object(&access, &place).await.map_err(refused)?;
-        let Some(change) = got.and_then(|node| without_taint(&node, &plan.taint)) else {
-            self.taint = TaintState::Gone;
-            return Ok(None);
-        };
-        match host.change_object(&access, &place, &change, false).await {
-            Ok(_) => {}
-            // kubelet, too, writes to it: the next round comes soon.
-            Err(error) if error.condition == Condition::Conflict => return Ok(None),
-            Err(error) => return Err(refused(error)),
+    /// Takes taints of earlier configurations that are gone off the note; what cannot be written is tried again.
+    async fn forget_former(&mut self) {
+        let is_gone = |one: &&TaintPlan| !self.kept.contains(one);
+        let (gone, left): (Vec<_>, Vec<_>) = self.former.iter().copied().partition(is_gone);
+        let taints: Vec<&Taint> = gone.iter().map(|one| &one.taint).collect();
+        if !taints.is_empty() && forget(self.context.host, &taints).await {
+            self.former = left;
         }
-        self.taint = TaintState::Gone;
-        let (key, effect) = (&plan.taint.key, &plan.taint.effect);
-        Ok(Some(format!("startup taint {key}:{effect} removed")))
-    }
-
-    async fn await_controller(&mut self, plan: &TaintPlan) -> Result<Option<String>, Fault> {
-        let Some(access) = &self.access else {
-            return Ok(None);
-        };
-        let place = self.plan.place();
-        let got = self.context.host.get_object(access, &place).await;
-        let node = got.map_err(|error| self.unreported(error))?;
-        if node.is_none_or(|node| !has_taint(&node, &plan.taint)) {
-            self.taint = TaintState::Gone;
-            let (key, effect) = (&plan.taint.key, &plan.taint.effect);
-            return Ok(Some(format!("startup taint {key}:{effect} is gone")));
-        }
-        let summary = format!(
-            "nobody has removed the startup taint {}, whose conditions hold",
-            plan.taint.key
-        );
-        let fault = Fault::new(Code::ReadyStartupTaintKept, summary).seen("node", &self.plan.node);
-        let remedy = format!(
-            "check the Node Readiness Controller and a rule for the taint: kubectl get nodereadinessrules; now: kubectl taint node {} {}:{}-",
-            self.plan.node, plan.taint.key, plan.taint.effect
-        );
-        Err(fault.remedied_by(remedy))
-    }
-
-    fn kept(&self, plan: &TaintPlan, summary: String) -> Fault {
-        self.remedied(plan, Fault::new(Code::ReadyStartupTaintKept, summary))
-    }
-
-    fn remedied(&self, plan: &TaintPlan, fault: Fault) -> Fault {
-        let (node, key, effect) = (&self.plan.node, &plan.taint.key, &plan.taint.effect);
-        let fault = fault.seen("node", node);
-        fault.remedied_by(format!(
-            "let its user get and patch nodes; now: kubectl taint node {node} {key}:{effect}-"
-        ))
     }
 
     /// Why the conditions are not reported.

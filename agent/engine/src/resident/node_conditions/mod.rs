@@ -5,6 +5,7 @@
 
 mod conversation;
 mod removal;
+mod startup_taint;
 
 pub use removal::{Removed, remove_conditions};
 

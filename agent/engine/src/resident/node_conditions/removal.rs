@@ -1,19 +1,28 @@
-//! Removes the agent's conditions from a Node object, for a host that the agent leaves.
+//! Removes the agent's conditions and its startup taints from a Node object, for a host that the agent leaves.
 
+use super::startup_taint::{forget, noted, remove_taint};
 use crate::access::access_by;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::{ClusterApi, Condition, Files};
-use quake_node::node_conditions::{Apply, known_conditions, removal};
+use quake_model::ports::{ClusterApi, Condition, Files, PortError};
+use quake_node::node_conditions::{Apply, RemoverChoice, StartupTaint, known_conditions, removal};
 use quake_node::node_identity::node_place;
+
+/// How often a taint is tried to be removed while others write to the object.
+const TRIES: u32 = 3;
 
 /// What was removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Removed {
     /// The types of the conditions; empty where there were none.
     pub types: Vec<String>,
+    /// The startup taints.
+    pub taints: Vec<String>,
+    /// Why startup taints are still there.
+    pub kept: Vec<Fault>,
 }
 
-/// Removes the agent's conditions of this node, as kubelet, by its kubeconfig.
+/// Removes the agent's conditions of this node, as kubelet, by its kubeconfig; and the startup taints that are noted, each as
+/// whoever was to remove it.
 ///
 /// # Errors
 ///
@@ -23,13 +32,59 @@ pub async fn remove_conditions<H: Files + ClusterApi>(
     kubeconfig: &str,
     node: &str,
 ) -> Result<Removed, Fault> {
+    let types = remove_types(host, kubeconfig, node).await?;
+    let (mut taints, mut kept) = (Vec::new(), Vec::new());
+    for startup in noted(host).await.unwrap_or_default() {
+        match remove_noted(host, kubeconfig, node, &startup).await {
+            Ok(change) => {
+                taints.extend(change);
+                forget(host, &[&startup.taint]).await;
+            }
+            Err(fault) => kept.push(fault),
+        }
+    }
+    Ok(Removed {
+        types,
+        taints,
+        kept,
+    })
+}
+
+/// Removes one startup taint; its name, if it was there.
+async fn remove_noted<H: Files + ClusterApi>(
+    host: &H,
+    kubeconfig: &str,
+    node: &str,
+    startup: &StartupTaint,
+) -> Result<Option<String>, Fault> {
+    let kubeconfig = match &startup.remover {
+        RemoverChoice::Kubeconfig(path) => path,
+        // NodeRestriction forbids it to most kubelets: then the fault says what an operator does.
+        RemoverChoice::Agent | RemoverChoice::Controller => kubeconfig,
+    };
+    for _ in 0..TRIES {
+        if let Some(change) = remove_taint(host, node, &startup.taint, kubeconfig).await? {
+            return Ok(change.map(|_| startup.text()));
+        }
+    }
+    let summary = "the node's object changes all the time".to_owned();
+    let fault = Fault::new(Code::ReadyStartupTaintKept, summary).seen("node", node);
+    Err(fault.remedied_by("quake-agent conditions --remove once more"))
+}
+
+/// Removes the conditions; their types.
+async fn remove_types<H: Files + ClusterApi>(
+    host: &H,
+    kubeconfig: &str,
+    node: &str,
+) -> Result<Vec<String>, Fault> {
     let fault = |code, summary: String| Fault::new(code, summary).seen("node", node);
     let Some(access) = access_by(host, kubeconfig).await else {
         let summary = format!("{kubeconfig} leads to no API server");
         return Err(fault(Code::ReadyConditionsUnreported, summary));
     };
     let place = node_place(node);
-    let failed = |error: quake_model::ports::PortError| {
+    let failed = |error: PortError| {
         let code = match error.condition {
             Condition::Denied => Code::ReadyConditionsDenied,
             _ => Code::ReadyConditionsUnreported,
@@ -56,5 +111,5 @@ pub async fn remove_conditions<H: Files + ClusterApi>(
             Err(error) => return Err(failed(error)),
         }
     }
-    Ok(Removed { types })
+    Ok(types)
 }
