@@ -12,7 +12,7 @@ pub const MOST_NAMED: usize = 200;
 /// One thing that is not as the agent left it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Drifted {
-    /// The path of a file, or the name of a unit.
+    /// The path of a file, which a setting of the kernel is, too, or the name of a unit.
     pub name: String,
     /// What is different, in words: `removed`, `other contents`, `mode 0600 instead of 0644`.
     pub what: String,

@@ -11,6 +11,7 @@ pub mod distribution;
 pub mod dns;
 pub mod expected;
 mod images;
+pub mod kernel_settings;
 pub mod keyset;
 pub mod lint;
 pub mod managed_files;

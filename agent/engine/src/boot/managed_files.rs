@@ -9,8 +9,10 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Files, PortError};
 use quake_model::step::{Action, Place, Step, WriteFile};
+use quake_node::kernel_settings::settings_of;
 use quake_node::managed_files::{self, ManagedFiles, ManagedProgram, Owners};
 use quake_node::up_to_date::UnitDecision;
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -34,6 +36,8 @@ struct Owned {
     now: ManagedFiles,
     /// What was placed from the store, for it to be compared again.
     places: Vec<Place>,
+    /// Settings of the kernel, by key.
+    settings: BTreeMap<String, String>,
 }
 
 /// What a boot leaves as the agent's own, to be looked at while the node is ready.
@@ -43,6 +47,8 @@ pub struct ManagedSnapshot {
     pub(crate) managed_files: ManagedFiles,
     /// Where the programs came from.
     pub(crate) places: Vec<Place>,
+    /// Settings of the kernel that it made or asked for, by key.
+    pub(crate) settings: BTreeMap<String, String>,
 }
 
 impl Ownership {
@@ -54,6 +60,7 @@ impl Ownership {
         }
         let mut ownership = lock(&self.0);
         ownership.now.note(step);
+        ownership.settings.extend(settings_of(step));
         if let Action::Place(place) = &step.action {
             ownership.places.push(place.clone());
         }
@@ -64,6 +71,7 @@ impl Ownership {
         ManagedSnapshot {
             managed_files: ownership.now.clone(),
             places: ownership.places.clone(),
+            settings: ownership.settings.clone(),
         }
     }
 

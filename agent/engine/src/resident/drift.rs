@@ -10,7 +10,8 @@ use crate::ensure::{files, services};
 use quake_model::drift::{Drifted, MOST_NAMED};
 use quake_model::event::Event;
 use quake_model::facts::FileStamp;
-use quake_model::ports::{Assets, Files, PortError, Units};
+use quake_model::ports::{Assets, Files, Kernel, PortError, Units};
+use quake_node::kernel_settings::path_of;
 use quake_node::managed_files::Owners;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,9 +22,9 @@ const UNIT_LINKS: &str = "/etc/systemd/system";
 const LINKING: [&str; 2] = [".wants", ".requires"];
 
 /// What the loop needs of the host.
-pub(crate) trait DriftPorts: Files + Units + Assets {}
+pub(crate) trait DriftPorts: Files + Units + Assets + Kernel {}
 
-impl<T: Files + Units + Assets> DriftPorts for T {}
+impl<T: Files + Units + Assets + Kernel> DriftPorts for T {}
 
 /// What was seen at the looks so far.
 pub(crate) struct Drift<'a, H> {
@@ -35,6 +36,8 @@ pub(crate) struct Drift<'a, H> {
     stamps: Vec<Option<FileStamp>>,
     /// The directories of links, as they were when the units were last asked about.
     links: Vec<Option<FileStamp>>,
+    /// Settings of the kernel that were as the boot wanted them when they were first looked at.
+    settings: BTreeMap<String, String>,
     drifted: BTreeMap<String, String>,
     is_first: bool,
 }
@@ -55,6 +58,7 @@ impl<H: DriftPorts> Reconciler for Drift<'_, H> {
         if let Ok(links) = links(self.context).await {
             self.ask_units(&managed, links).await;
         }
+        self.compare_settings().await;
         self.is_first = false;
         if self.drifted != before {
             self.context.emitter.emit(self.event());
@@ -80,6 +84,7 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
             stamps: vec![None; paths.len()],
             paths,
             links: Vec::new(),
+            settings: left.settings.clone(),
             drifted: BTreeMap::new(),
             is_first: true,
         }
@@ -134,6 +139,26 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
             self.note(unit.clone(), what.map(str::to_owned));
         }
         self.links = links;
+    }
+
+    /// Reads the settings of the kernel: they have no stamps. One that never took, because the kernel lacks it or another file
+    /// has the last word, is as it was left.
+    async fn compare_settings(&mut self) {
+        for (key, wanted) in self.settings.clone() {
+            let Ok(found) = self.context.host.read_sysctl(&key).await else {
+                continue;
+            };
+            let is_same = found.as_ref() == Some(&wanted);
+            if self.is_first {
+                if !is_same {
+                    self.settings.remove(&key);
+                }
+                continue;
+            }
+            let found = found.unwrap_or_else(|| "nothing".to_owned());
+            let what = (!is_same).then(|| format!("{found} instead of {wanted}"));
+            self.note(path_of(&key), what);
+        }
     }
 
     fn note(&mut self, name: String, what: Option<String>) {

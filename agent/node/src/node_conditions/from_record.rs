@@ -138,12 +138,12 @@ fn no_drift(record: &Record) -> NodeCondition {
         None => holds(
             kind,
             "NothingDrifted",
-            "files and units are as the boot left them",
+            "files, units and settings are as the boot left them",
         ),
         Some((name, drifted)) => {
             let (count, what) = (record.drift.count(), &drifted.what);
             let message = format!(
-                "{count} drifted, such as {name} ({what}): quake-agent status lists them; systemctl restart quake-agent.service writes them again"
+                "{count} drifted, such as {name} ({what}): quake-agent status lists them; systemctl restart quake-agent.service writes them again, and sysctl --system sets what is below /proc/sys"
             );
             NodeCondition::plain(kind, ConditionStatus::False, "Drifted", &message)
         }

@@ -83,7 +83,7 @@ pub const CONDITIONS: &[ConditionRow] = &[
     ConditionRow {
         kind: ConditionKind::NoDrift,
         name: "NoDrift",
-        is_true_when: "files, programs and units are as the boot left them",
+        is_true_when: "files, programs, units and settings of the kernel are as the boot left them",
         is_false_when: "somebody changed, removed or disabled one",
     },
 ];

@@ -3,6 +3,7 @@
 
 use super::side::Settings;
 use super::view::{Aspect, FileKind, NodeView, Rows};
+use crate::kernel_settings::settings;
 use crate::pod::containers;
 use quake_formats::yaml::{Yaml, parse};
 
@@ -94,12 +95,8 @@ fn unit(rows: &mut Rows, path: &str, text: &str) {
 }
 
 fn sysctls(rows: &mut Rows, text: &str) {
-    for line in text.lines().map(str::trim) {
-        let is_setting = !line.starts_with(['#', ';']);
-        if let Some((key, value)) = line.split_once('=').filter(|_| is_setting) {
-            let at = (Aspect::Sysctl, key.trim().to_owned());
-            rows.insert(at, value.trim().to_owned());
-        }
+    for (key, value) in settings(text) {
+        rows.insert((Aspect::Sysctl, key.to_owned()), value.to_owned());
     }
 }
 
