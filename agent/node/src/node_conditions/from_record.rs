@@ -10,6 +10,12 @@ use quake_model::time::Timestamp;
 /// The step that brings about, and looks at, the pod network's configuration.
 const CNI_STEP: &str = "ready:cni";
 
+/// Where the plugins of pod networks are.
+const PLUGINS: &str = "/opt/cni/bin/";
+
+/// What to do about a certificate that expired.
+const ISSUE_ANEW: &str = "if the local time is right, issue it anew with the cluster's tool; then replace the instance: kops rolling-update cluster --instance-group <name> --yes";
+
 /// Each condition as it is now, in the order of a boot.
 pub fn conditions(record: &Record, now: Timestamp) -> Vec<NodeCondition> {
     let decided = ConditionKind::all().map(|kind| match kind {
@@ -63,6 +69,16 @@ fn network_ready(record: &Record) -> NodeCondition {
     if failed(record, Phase::Network).is_some() {
         return by_failure(record, kind, Phase::Network);
     }
+    let mut drifted = record.drift.files();
+    if let Some((path, what)) = drifted.find(|(path, _)| path.starts_with(PLUGINS)) {
+        let summary = format!(
+            "the plugin {path} is not as the boot placed it: {}",
+            what.what
+        );
+        let remedy = "systemctl restart quake-agent.service places it again";
+        let fault = Fault::new(Code::ReadyCniMissing, summary).remedied_by(remedy);
+        return lacks(kind, &fault);
+    }
     if let Some(fault) = failed(record, Phase::Ready).filter(|fault| is_cni(fault.code)) {
         return lacks(kind, fault);
     }
@@ -111,7 +127,7 @@ fn certificates_valid(record: &Record, now: Timestamp) -> NodeCondition {
     let warned = warnings.find(|fault| fault.code == Code::CredentialsNotRenewed);
     if let Some(first) = first_to_end(&record.certificates).filter(|first| first.ends <= now) {
         let summary = format!("the certificate {} expired at {}", first.name, first.ends);
-        let expired = Fault::new(Code::CredentialsNotRenewed, summary);
+        let expired = Fault::new(Code::CredentialsNotRenewed, summary).remedied_by(ISSUE_ANEW);
         return lacks(kind, warned.unwrap_or(&expired));
     }
     if !is_done(record, Phase::Credentials) {

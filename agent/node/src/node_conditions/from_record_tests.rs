@@ -145,6 +145,24 @@ fn each_loss_of_a_ready_node_is_reported_by_one_condition_with_its_code() {
 }
 
 #[test]
+fn a_plugin_of_the_pod_network_that_is_gone_is_drift_and_no_network() {
+    let gone = Event::DriftChanged {
+        drifted: vec![Drifted {
+            name: "/opt/cni/bin/bridge".to_owned(),
+            what: "removed".to_owned(),
+        }],
+        more: 0,
+    };
+    let record = ready(vec![gone]);
+    let (names, reasons) = of(&record, ConditionStatus::False);
+    assert_eq!(names, "NetworkReady NoDrift");
+    assert_eq!(reasons, ["ReadyCniMissing", "Drifted"]);
+    let message = &conditions(&record, NOW)[2].message;
+    let wanted = "ready.cni-missing: systemctl restart quake-agent.service places it again";
+    assert_eq!(message, wanted);
+}
+
+#[test]
 fn a_phase_that_fails_makes_its_condition_and_the_boot_false() {
     for (phase, code, name) in [
         (Phase::Storage, Code::StorageVolumeConflict, "VolumesSafe"),

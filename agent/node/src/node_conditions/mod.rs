@@ -65,8 +65,8 @@ pub const CONDITIONS: &[ConditionRow] = &[
     ConditionRow {
         kind: ConditionKind::NetworkReady,
         name: "NetworkReady",
-        is_true_when: "modules, sysctls and interfaces are set, and the pod network has its CNI configuration",
-        is_false_when: "the phase `network` failed, or the CNI configuration is missing or foreign",
+        is_true_when: "the boot set modules, sysctls and interfaces, and the pod network has its CNI configuration",
+        is_false_when: "the phase `network` failed, or the CNI configuration or a plugin is missing or foreign",
     },
     ConditionRow {
         kind: ConditionKind::ImagesPresent,

@@ -2,15 +2,20 @@
 
 use super::issue::{CLIENT_AUTH, COMMON_NAME, Ca, ORGANIZATION, SERVER_AUTH};
 use super::issued::IssuedCertificate;
+use crate::plan_inputs::Keypair;
 use quake_formats::pem::certificates;
+use quake_model::certificates::CertificateDates;
 use quake_model::item::{AlternateName, CertificateOrder, Issuer, Subject, Usage};
 use quake_model::time::Timestamp;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use x509_cert::certificate::TbsCertificate;
 use x509_cert::der::asn1::{ObjectIdentifier, PrintableStringRef, Utf8StringRef};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{ExtendedKeyUsage, SubjectAltName};
+
+/// The name of the cluster's CA in the state store.
+const CA: &str = "ca";
 
 /// Why a certificate is not kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,8 +92,27 @@ pub fn renew_at(held: &IssuedCertificate) -> Option<Timestamp> {
 
 /// When it ends.
 pub fn ends_at(held: &IssuedCertificate) -> Option<Timestamp> {
-    let (_, ends) = validity(&certificates(&held.certificate).first()?.tbs_certificate);
+    ends_of(&held.certificate)
+}
+
+/// When the first certificate of a PEM ends; `None` where there is none that can be read.
+fn ends_of(pem: &str) -> Option<Timestamp> {
+    let (_, ends) = validity(&certificates(pem).first()?.tbs_certificate);
     Some(Timestamp(ends * 1000))
+}
+
+/// The dates of the keypairs that a node has from the state store, where nobody issues them anew while it runs. The cluster's
+/// CA is another matter: all nodes end with it.
+pub fn dates_of_keypairs(keypairs: &BTreeMap<String, Keypair>) -> Vec<CertificateDates> {
+    let own = keypairs.iter().filter(|(name, _)| *name != CA);
+    let dates = own.filter_map(|(name, keypair)| {
+        Some(CertificateDates {
+            name: name.clone(),
+            ends: ends_of(&keypair.certificate)?,
+            renewed_from: None,
+        })
+    });
+    dates.collect()
 }
 
 /// Since when and until when, in seconds of the epoch.

@@ -11,7 +11,7 @@ pub use ca::unsigned_ca;
 pub use issue::{Ca, Unsigned, unsigned};
 pub use issued::{IssuedCertificate, path};
 pub use judge::{Claim, claims, is_still_good, is_trusted, unfit};
-pub use keep::{Misfit, ends_at, misfit, renew_at};
+pub use keep::{Misfit, dates_of_keypairs, ends_at, misfit, renew_at};
 
 #[cfg(test)]
 mod tests;
