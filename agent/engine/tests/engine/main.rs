@@ -11,6 +11,7 @@ mod addons_warned;
 mod addons_watched;
 mod boots;
 mod common;
+mod condition_causes;
 mod critical_path;
 mod dns;
 mod drift;

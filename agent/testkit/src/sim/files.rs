@@ -280,6 +280,16 @@ impl SimHost {
         self.files_changed.notify_waiters();
     }
 
+    /// Moves a file of the machine, as someone may: it stays what it is.
+    pub fn move_file(&self, from: &str, to: &str) {
+        let mut world = self.lock();
+        if let Some(file) = world.files.remove(from) {
+            world.files.insert(to.to_owned(), file);
+        }
+        drop(world);
+        self.files_changed.notify_waiters();
+    }
+
     async fn write_one(&self, file: &WriteFile) -> Result<(), PortError> {
         let now = self.micros();
         self.call("write_file", |world| {

@@ -10,9 +10,13 @@ use quake_engine::{Configuration, Request};
 use quake_model::event::Event;
 use quake_model::facts::VolumeFacts;
 use quake_model::fault::{Code, Fault};
-use quake_model::ports::Condition;
+use quake_model::phase::Phase;
+use quake_model::ports::{Clock, Condition};
+use quake_model::record::Record;
+use quake_node::node_conditions::{ConditionStatus, conditions, reason};
 use quake_testkit::region::Region;
 use quake_testkit::{Script, SimHost, Timing, example};
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,12 +94,65 @@ async fn ends_until_mended(group: &str, trials: &[Trial]) {
         assert_eq!(ended_with, Some(*code), "{:?}", verdict.fault);
         let status = code.entry().class.exit_status();
         assert_eq!(record.exit_status(), status, "{code}");
+        shows_in_conditions(&host, &record);
         repaired(&host);
         host.next_boot(Script::default());
         let (verdict, record) = run(&host, &boot_of(group)).await;
         assert_eq!(verdict.fault, None, "after the remedy of {code}");
         assert!(record.is_ready(), "after the remedy of {code}");
+        let lacking = not_true(&host, &record);
+        assert!(
+            lacking.is_empty(),
+            "after the remedy of {code}: {lacking:?}"
+        );
     }
+}
+
+/// The condition that is about a phase alone, beside that of the boot.
+fn condition_of(phase: Phase, code: Code) -> Option<&'static str> {
+    match phase {
+        Phase::Storage => Some("VolumesSafe"),
+        Phase::Network => Some("NetworkReady"),
+        Phase::Assets => Some("ImagesPresent"),
+        Phase::Credentials => Some("CertificatesValid"),
+        Phase::Services if code.to_string().contains("image") => Some("ImagesPresent"),
+        _ => None,
+    }
+}
+
+/// The conditions of the Node object say that the boot failed, and those that are about its phase: with the code and the first line of
+/// the remedy.
+fn shows_in_conditions(host: &SimHost, record: &Record) {
+    let fault = record.fault.as_ref().expect("the boot failed");
+    let failed = record.phases.iter();
+    let mut failed = failed.filter(|(_, it)| it.fault.as_ref() == Some(fault));
+    let (phase, _) = failed.next().expect("a phase failed by it");
+    let about = condition_of(*phase, fault.code);
+    let wanted: BTreeSet<&str> = about.into_iter().chain(["BootComplete"]).collect();
+    let all = conditions(record, host.now());
+    let lacking = all
+        .iter()
+        .filter(|one| one.status == ConditionStatus::False);
+    let remedy = fault.remedy_text();
+    let first = remedy.lines().next().unwrap_or_default();
+    for condition in lacking.clone() {
+        assert_eq!(condition.reason, reason(fault.code), "{condition:?}");
+        let begins: String = format!("{}: {first}", fault.code);
+        let begins: String = begins.chars().take(500).collect();
+        assert!(
+            condition.message.starts_with(&begins),
+            "{condition:?} {fault:?}"
+        );
+    }
+    let lacking: BTreeSet<&str> = lacking.map(|one| one.kind.name()).collect();
+    assert_eq!(lacking, wanted, "{fault:?}");
+}
+
+/// The names of the conditions that do not hold.
+fn not_true(host: &SimHost, record: &Record) -> Vec<&'static str> {
+    let all = conditions(record, host.now()).into_iter();
+    let others = all.filter(|one| one.status != ConditionStatus::True);
+    others.map(|one| one.kind.name()).collect()
 }
 
 /// What the boot told before it ended: what it waited for, and what it met and planned around.
@@ -137,6 +194,9 @@ async fn warns_until_mended(group: &str, trials: &[Trial]) {
             assert_eq!(verdict.fault, None, "{code}");
             let seen: Vec<Code> = record.warnings.iter().map(|fault| fault.code).collect();
             assert_eq!(seen.contains(code), warns, "{code}: {seen:?}");
+            let lacks_image = code.to_string().contains("image") && warns;
+            let wanted = lacks_image.then_some("ImagesPresent");
+            assert_eq!(not_true(&host, &record), Vec::from_iter(wanted), "{code}");
             act(&host);
             host.next_boot(Script::default());
         }
