@@ -23,6 +23,7 @@ const KNOWN: &[&str] = &[
     "control_plane",
     "machine",
     "data_plane",
+    "rarer",
 ];
 
 fn main() -> Result<()> {

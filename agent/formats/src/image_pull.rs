@@ -85,6 +85,11 @@ const REASONS: &[KnownLine] = &[
         fix: "use an image of several architectures, or nodes of the image's own",
     },
     KnownLine {
+        parts: &["x509: negative serial number"],
+        means: "the registry's certificate has a negative serial number, which programs built with Go 1.23 and newer refuse",
+        fix: "let its CA issue it again with a positive serial number (certificates of the same CA, such as of an OIDC issuer, have the same fault); until then GODEBUG=x509negativeserial=1 in a drop-in of containerd.service and in the environment of kube-apiserver",
+    },
+    KnownLine {
         parts: &["x509:"],
         means: "the registry's certificate is not trusted",
         fix: "give its CA as ca in the registry's hosts.toml, or put it among the system's (update-ca-certificates)",

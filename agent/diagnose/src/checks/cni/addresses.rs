@@ -28,7 +28,7 @@ const REASONS: &[KnownLine] = &[
         fix: "lower maxPods to what the type has (interfaces × (addresses - 1) + 2), or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type",
     },
     KnownLine {
-        parts: &["AttachmentLimitExceeded"],
+        parts: &["AttachmentLimitExceeded", "nterface"],
         means: "the instance has as many network interfaces as its type allows",
         fix: "lower maxPods to what the type has, or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type",
     },
