@@ -58,7 +58,7 @@ pub(super) fn key(program: &str, flag: &str) -> Option<String> {
 }
 
 /// Where a flag is set, in words.
-pub(super) fn place(program: &str, flag: &str) -> String {
+pub(in crate::checks) fn place(program: &str, flag: &str) -> String {
     match key(program, flag) {
         Some(key) => format!("--{flag} of {program}, which is {key} in kops edit cluster"),
         None => format!("--{flag} in the command of {program}"),

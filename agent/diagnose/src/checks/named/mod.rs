@@ -7,6 +7,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(super) use kops::place;
 pub(super) use settings::setter;
 
 use super::innermost::{innermost, is_in_line};

@@ -1,6 +1,8 @@
 //! `staticpods.manifests`: the files themselves.
 
+use super::issuer;
 use super::manifest::{DIRECTORY, Manifest, manifests};
+use super::named_files;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::etcd::is_held_back;
 use crate::checks::kubelet;
@@ -33,6 +35,12 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     for manifest in &manifests {
         if let Some(finding) = host_path(node, manifest)? {
+            return finding.fail();
+        }
+        if let Some(finding) = named_files::missing(node, manifest)? {
+            return finding.fail();
+        }
+        if let Some(finding) = issuer::changed(manifest) {
             return finding.fail();
         }
     }

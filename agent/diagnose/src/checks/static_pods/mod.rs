@@ -1,7 +1,9 @@
 //! Checks of the pods that kubelet runs from files.
 
+mod issuer;
 mod manifest;
 mod manifests;
+mod named_files;
 pub(super) mod reasons;
 mod running;
 #[cfg(test)]

@@ -87,6 +87,13 @@ pub(in crate::checks) fn containers_of<'a>(
     Ok(pods.iter().filter(is_own).collect())
 }
 
+/// Whether a container of a static pod is seen to run.
+pub(super) fn runs(node: &Node<'_>, pod: &str, container: &str) -> bool {
+    let runtime = node.survey().runtime.ok();
+    let mut pods = runtime.iter().flat_map(|it| it.pods.iter().flatten());
+    pods.any(|one| one.name.starts_with(pod) && one.container == container && is_up(one))
+}
+
 /// Whether a container runs.
 fn is_up(container: &PodSeen) -> bool {
     container.state == "running"

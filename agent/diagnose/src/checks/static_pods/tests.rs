@@ -254,3 +254,77 @@ fn why_the_runtime_could_not_start_a_container_is_told_and_not_that_kubelet_wait
             .assert("staticpods.running", Status::Fail, "no gizmo");
     }
 }
+
+/// The manifest of the sample's static pod with a container that has this flag, and these mounts and volumes.
+fn with_flag(flag: &str, mounts: &str, volumes: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: kube-proxy\n  namespace: kube-system\nspec:\n  containers:\n  - name: kube-proxy\n    command:\n    - /bin/x\n    - {flag}\n    volumeMounts:{mounts}\n  volumes:{volumes}\n"
+    )
+}
+
+#[test]
+fn a_file_that_a_flag_names_is_mounted_and_on_the_host() {
+    const MOUNT: &str = "\n    - name: srv\n      mountPath: /srv/kubernetes";
+    const VOLUME: &str = "\n  - name: srv\n    hostPath:\n      path: /srv/kubernetes";
+    for (flag, mounts, volumes, status, words) in [
+        (
+            "--audit-policy-file=/etc/audit/policy.yaml",
+            MOUNT,
+            VOLUME,
+            Status::Fail,
+            "/etc/audit/policy.yaml, which is not mounted",
+        ),
+        (
+            "--audit-policy-file=/srv/kubernetes/policy.yaml",
+            MOUNT,
+            VOLUME,
+            Status::Fail,
+            "/srv/kubernetes/policy.yaml is not there",
+        ),
+        (
+            "--kubeconfig=/srv/kubernetes/there",
+            MOUNT,
+            VOLUME,
+            Status::Ok,
+            "1 manifests",
+        ),
+        ("--log-file=/var/log/x.log", MOUNT, VOLUME, Status::Ok, "1"),
+        ("--v=2", MOUNT, " []", Status::Fail, "has no such volume"),
+    ] {
+        let mut node = Sample::worker();
+        node.survey.schema_version = quake_model::facts::SURVEY_SCHEMA.to_owned();
+        node.entry("/srv/kubernetes/there", EntryKind::File, 0o400);
+        if let Seen::Yes(runtime) = &mut node.survey.runtime {
+            runtime.pods = Some(Vec::new());
+        }
+        node.text(PROXY, &with_flag(flag, mounts, volumes));
+        node.assert("staticpods.manifests", status, words);
+    }
+}
+
+#[test]
+fn a_pod_that_runs_found_its_files() {
+    let mut node = Sample::worker();
+    let flag = "--audit-policy-file=/etc/audit/policy.yaml";
+    node.text(PROXY, &with_flag(flag, " []", " []"));
+    node.assert("staticpods.manifests", Status::Ok, "1 manifests");
+}
+
+#[test]
+fn an_issuer_that_was_changed_is_not_the_one_whose_keys_are_published() {
+    let keys = "--service-account-jwks-uri=https://a.example/openid/v1/jwks";
+    for (issuers, status) in [
+        ("--service-account-issuer=https://a.example", Status::Ok),
+        ("--service-account-issuer=https://b.example", Status::Fail),
+        (
+            "--service-account-issuer=https://b.example --service-account-issuer=https://a.example",
+            Status::Ok,
+        ),
+    ] {
+        let mut node = Sample::worker();
+        let flags = format!("{keys} {issuers}");
+        node.text(PROXY, &with_flag(&flags, " []", " []"));
+        let report = node.judge("staticpods.manifests");
+        assert_eq!(report.status, status, "{issuers}: {}", report.note);
+    }
+}

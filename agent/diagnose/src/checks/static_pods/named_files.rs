@@ -1,0 +1,159 @@
+//! Files that flags of static pods name: each has to be mounted into its container, and to stand on the host.
+
+use super::manifest::Manifest;
+use super::running::runs;
+use crate::checks::check::Finding;
+use crate::checks::named::place;
+use crate::checks::node::Node;
+use quake_formats::yaml::Yaml;
+use quake_model::facts::Unseen;
+
+/// How the names of flags end that name a file which has to be there as the program starts.
+const ENDS: &[&str] = &[
+    "cafile",
+    "certfile",
+    "-config",
+    "-file",
+    "keyfile",
+    "kubeconfig",
+];
+
+/// Of those, flags whose file the program makes itself.
+const OF_OUTPUT: &[&str] = &["lock-file", "log-file", "pid-file"];
+
+/// A mount of a container.
+struct Mount<'a> {
+    /// The path in the container.
+    inside: &'a str,
+    /// The host's path; `None` where the volume is none of the host.
+    host: Option<&'a str>,
+}
+
+/// A flag that names a file which its container does not have; `None` where each has all, and of a pod that runs.
+///
+/// # Errors
+///
+/// As the host's paths when they cannot be looked at.
+pub(super) fn missing(node: &Node<'_>, manifest: &Manifest<'_>) -> Result<Option<Finding>, Unseen> {
+    let spec = manifest.document.as_ref().ok();
+    let Some(spec) = spec.and_then(|document| document.get("spec")) else {
+        return Ok(None);
+    };
+    let pod = manifest.pod().map_or("", |(_, name)| name);
+    for container in spec.items_of("containers") {
+        let name = container.text_of("name").unwrap_or(pod);
+        // What runs found its files.
+        if runs(node, pod, name) {
+            continue;
+        }
+        let mounts = match mounts(spec, container) {
+            Ok(mounts) => mounts,
+            Err(volume) => return Ok(Some(without_volume(manifest, name, volume))),
+        };
+        for (flag, path) in flags(container) {
+            let found = judge(node, manifest, name, (flag, path), &mounts)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// The flags of a container that name a file, with the path of each. Older versions have them within a line for a shell.
+fn flags(container: &Yaml) -> impl Iterator<Item = (&str, &str)> {
+    let all = ["command", "args"].into_iter();
+    let texts = all.flat_map(|key| container.items_of(key));
+    let words = texts.filter_map(Yaml::text).flat_map(str::split_whitespace);
+    words.filter_map(|word| {
+        let (flag, path) = word.strip_prefix("--")?.split_once('=')?;
+        let is_of_file = ENDS.iter().any(|end| flag.ends_with(end)) && !OF_OUTPUT.contains(&flag);
+        let is_path = path.starts_with('/') && !path.contains([',', '$', '*']);
+        (is_of_file && is_path).then_some((flag, path))
+    })
+}
+
+/// The mounts of a container, the longest path first; else the name of a volume that the pod does not have.
+fn mounts<'a>(spec: &'a Yaml, container: &'a Yaml) -> Result<Vec<Mount<'a>>, &'a str> {
+    let mut found = Vec::new();
+    for mount in container.items_of("volumeMounts") {
+        let (Some(name), Some(inside)) = (mount.text_of("name"), mount.text_of("mountPath")) else {
+            continue;
+        };
+        let mut volumes = spec.items_of("volumes").iter();
+        let volume = volumes.find(|volume| volume.text_of("name") == Some(name));
+        let host = volume.ok_or(name)?.get("hostPath");
+        // What is below a part of the volume alone has another path on the host.
+        let host = host.filter(|_| !mount.has("subPath"));
+        found.push(Mount {
+            inside: inside.trim_end_matches('/'),
+            host: host.and_then(|host| host.text_of("path")),
+        });
+    }
+    found.sort_by_key(|mount| std::cmp::Reverse(mount.inside.len()));
+    Ok(found)
+}
+
+/// A mount of a volume that the pod does not have: kubelet takes such a pod for none at all.
+fn without_volume(manifest: &Manifest<'_>, container: &str, volume: &str) -> Finding {
+    let path = manifest.path();
+    Finding::new(
+        format!("{path}: {container} mounts the volume {volume}, and the pod has no such volume"),
+        format!(
+            "add {volume} to the volumes of {path} with its hostPath, or take the mount out; kubelet refuses the whole pod"
+        ),
+    )
+}
+
+fn judge(
+    node: &Node<'_>,
+    manifest: &Manifest<'_>,
+    container: &str,
+    (flag, path): (&str, &str),
+    mounts: &[Mount<'_>],
+) -> Result<Option<Finding>, Unseen> {
+    let covers = |mount: &&Mount<'_>| {
+        let rest = path.strip_prefix(mount.inside);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let set = place(container, flag);
+    let Some(mount) = mounts.iter().find(covers) else {
+        return Ok(Some(unmounted(manifest, container, (&set, path), mounts)));
+    };
+    let Some(host) = mount.host else {
+        return Ok(None);
+    };
+    let rest = path.strip_prefix(mount.inside).unwrap_or_default();
+    let on_host = format!("{}{rest}", host.trim_end_matches('/'));
+    let is_there = node.entry(&on_host)?.is_some() || node.was_surveyed(&on_host).is_err();
+    Ok((!is_there).then(|| {
+        Finding::new(
+            format!("--{flag} of {container} names {path}, and {on_host} is not there"),
+            format!(
+                "bring {on_host} to the host: a fileAsset of the cluster spec with that path, then roll the group; or correct {set}"
+            ),
+        )
+        .seen("file", manifest.path())
+    }))
+}
+
+fn unmounted(
+    manifest: &Manifest<'_>,
+    container: &str,
+    (set, path): (&str, &str),
+    mounts: &[Mount<'_>],
+) -> Finding {
+    let of_files = mounts.iter().filter(|mount| mount.host.is_some());
+    let mut own = of_files.filter(|mount| mount.inside.starts_with("/srv/"));
+    let instead = own.next_back().map_or(String::new(), |mount| {
+        format!("; {} is mounted: a file below it is seen", mount.inside)
+    });
+    Finding::new(
+        format!("{container} is told to read {path}, which is not mounted into its container"),
+        format!(
+            "mount it: a hostPath volume with its directory, and a volumeMount in {}; or move the file to a directory that is mounted, and correct {set}{instead}",
+            manifest.path()
+        ),
+    )
+    .seen("file", manifest.path())
+}
