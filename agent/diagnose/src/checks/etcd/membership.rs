@@ -53,7 +53,9 @@ fn of(
     let name = host.split('.').next().unwrap_or(host);
     let lists = seen
         .iter()
-        .filter_map(|one| Some((*one, one.members.as_deref()?)));
+        .filter_map(|one| Some((*one, one.members.as_deref()?)))
+        // A cluster has a member: an empty list is no answer, but for one whose log says that its data is older.
+        .filter(|(_, list)| !list.is_empty() || lost_log(node, member).is_some());
     let mut counted = None;
     for (one, list) in lists {
         match list.iter().find(|row| is_it(row, name, host)) {

@@ -1,6 +1,7 @@
 //! Checks of links, routes and the size of packets.
 
 use super::baked::of_another;
+use super::packets;
 use super::range::{Way, read_kernel_route};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
@@ -369,11 +370,7 @@ fn mtu(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     let (name, most) = (&primary.name, primary.mtu);
     if most < ETHERNET {
-        return Finding::new(
-            format!("{name} takes packets of {most} bytes, less than Ethernet's 1500"),
-            format!("ip link set {name} mtu 9001 (1500 outside of a VPC); find who sets it in /etc/systemd/network or /etc/netplan"),
-        )
-        .warn();
+        return packets::small(node, name, most).warn();
     }
     let carriers = network
         .links

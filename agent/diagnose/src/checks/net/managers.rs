@@ -126,12 +126,16 @@ fn addresses(node: &Node<'_>) -> Option<Finding> {
         lines.any(|line| line == "MACAddressPolicy=persistent")
     })?;
     let name = path.rsplit('/').next().unwrap_or_default();
+    let copy = match path.starts_with("/etc/") {
+        true => String::new(),
+        false => format!("cp {path} /etc/systemd/network/{name}; "),
+    };
     Some(Finding::new(
         format!(
             "{path} has MACAddressPolicy=persistent: udev changes the MAC address of each pod's link after the VPC CNI wrote it down, and pods are not reached"
         ),
         format!(
-            "cp {path} /etc/systemd/network/{name} where it is not there yet, and set MACAddressPolicy=none in it; udevadm control --reload; then drain the node and reboot it: links that exist keep their address"
+            "{copy}set MACAddressPolicy=none in /etc/systemd/network/{name}; udevadm control --reload; then drain the node and reboot it: links that exist keep their address"
         ),
     ))
 }

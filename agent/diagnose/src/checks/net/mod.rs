@@ -4,6 +4,7 @@ mod baked;
 mod filters;
 mod links;
 mod managers;
+mod packets;
 mod ports;
 mod proxy;
 mod range;

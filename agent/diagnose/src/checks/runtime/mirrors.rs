@@ -6,6 +6,7 @@ use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::read_error::read_error;
 use quake_formats::syntax;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{ReachSeen, Reached, Seen, Unseen};
 use serde_json::Value;
 
@@ -35,6 +36,27 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     if let Some(finding) = unread(node, files[0].0)? {
         return finding.warn();
+    }
+    for (path, text) in &files {
+        let document = text.ok().map(|text| syntax::toml(text));
+        let Some(host) = document.and_then(|read| lengthened(&read.ok()?)) else {
+            continue;
+        };
+        let asks = format!("{}/v2/", host.trim_end_matches('/'));
+        let mut lines = node.journal("containerd.service").iter().rev();
+        let line = lines.find(|line| line.contains(&asks));
+        let finding = Finding::new(
+            format!(
+                "{path} names {host} without override_path = true: containerd puts /v2 behind that path and asks {asks}, which the registry does not have"
+            ),
+            format!(
+                "set override_path = true below [host.{host:?}] in {path}; containerd reads it at the next pull"
+            ),
+        );
+        return match line {
+            Some(line) => finding.seen("journal", shorten(line, 300)).fail(),
+            None => finding.warn(),
+        };
     }
     match unreached(node, &hosts) {
         Some(finding) => finding.warn(),
@@ -79,6 +101,19 @@ fn named(document: &Value) -> Result<Vec<String>, String> {
         named.push(host.to_owned());
     }
     Ok(named)
+}
+
+/// A host with the path of a project, behind which containerd puts `/v2` unless it is told to override the path
+/// (containerd/containerd, `core/remotes/docker/config/hosts.go`).
+fn lengthened(document: &Value) -> Option<String> {
+    let hosts = document.get("host").and_then(Value::as_object)?;
+    let is_lengthened = |(url, host): &(&String, &Value)| {
+        let overrides = host.get("override_path").and_then(Value::as_bool);
+        let path = url.trim_end_matches('/');
+        path.contains("/v2/") && !path.ends_with("/v2") && overrides != Some(true)
+    };
+    let mut hosts = hosts.iter();
+    Some(hosts.find(is_lengthened)?.0.clone())
 }
 
 /// A finding where containerd's own configuration does not lead to the files.

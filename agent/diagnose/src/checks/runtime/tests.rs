@@ -250,6 +250,20 @@ fn settings_of_registries_are_read_and_their_hosts_looked_for() {
     );
     node.edit(CONFIG, "version = 2\n", &registry);
     node.assert("runtime.mirrors", Status::Ok, "2 hosts");
+    let of_project = |more: &str| {
+        format!("[host.\"https://mirror.example/v2/project\"]\ncapabilities = [\"pull\"]\n{more}")
+    };
+    node.text(path, &of_project(""));
+    node.assert("runtime.mirrors", Status::Warn, "override_path = true");
+    let asks = "404 of https://mirror.example/v2/project/v2/library/x/manifests/1";
+    node.journal("containerd.service", &[asks]);
+    node.assert("runtime.mirrors", Status::Fail, "override_path = true");
+    node.text(path, &of_project("override_path = true\n"));
+    node.assert("runtime.mirrors", Status::Ok, "1 hosts");
+    node.text(
+        path,
+        "server = \"https://registry-1.docker.io\"\n[host.\"https://mirror.example:5000\"]\n",
+    );
     node.survey.reach = Seen::Yes(vec![ReachSeen {
         purpose: "registry".to_owned(),
         host: "mirror.example".to_owned(),

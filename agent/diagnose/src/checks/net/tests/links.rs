@@ -181,3 +181,17 @@ fn packets_of_pods_must_fit() {
     );
     proves("net.mtu", &tree(&[]), Status::Skip, "nothing recorded it");
 }
+
+#[test]
+fn the_file_that_makes_packets_small_is_named() {
+    let mut survey = network(vec![link("ens5", true, 1400, &["10.0.1.2"])], &["10.0.0.1"]);
+    let file = "[Match]\nName=ens5\n\n[Link]\nMTUBytes=1400\n".to_owned();
+    let path = "/etc/systemd/network/10-ens5.network".to_owned();
+    survey.texts.insert(path, Seen::Yes(file));
+    proves(
+        "net.mtu",
+        &survey,
+        Status::Warn,
+        "/etc/systemd/network/10-ens5.network sets MTUBytes=1400",
+    );
+}
