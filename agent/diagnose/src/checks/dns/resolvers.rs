@@ -1,5 +1,6 @@
 //! The check of the node's name servers.
 
+use super::wildcard;
 use crate::checks::asked::{kubelet_flag, kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
@@ -17,20 +18,20 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     judge: resolvers,
 }];
 
-const FILE: &str = "/etc/resolv.conf";
+pub(super) const FILE: &str = "/etc/resolv.conf";
 /// Where systemd-resolved answers (systemd-resolved.service(8)).
 const STUB: &str = "127.0.0.53";
 /// Where systemd-resolved writes the servers it asks itself.
-const BEHIND_STUB: &str = "/run/systemd/resolve/resolv.conf";
+pub(super) const BEHIND_STUB: &str = "/run/systemd/resolve/resolv.conf";
 
 /// What resolv.conf says.
 #[derive(Default)]
-struct Resolvers<'a> {
+pub(super) struct Resolvers<'a> {
     servers: Vec<&'a str>,
-    domains: Vec<&'a str>,
+    pub(super) domains: Vec<&'a str>,
 }
 
-fn read(text: &str) -> Resolvers<'_> {
+pub(super) fn read(text: &str) -> Resolvers<'_> {
     let mut found = Resolvers::default();
     for line in text.lines() {
         let mut words = line.split_whitespace();
@@ -46,6 +47,9 @@ fn read(text: &str) -> Resolvers<'_> {
 
 fn resolvers(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = without_dns(node)? {
+        return finding.fail();
+    }
+    if let Some(finding) = wildcard::answers(node) {
         return finding.fail();
     }
     let Some(text) = node.text(FILE)? else {
