@@ -19,7 +19,6 @@ const ADVICE: &[&str] = &[
     "config.copies",
     "config.keys",
     "etcd.backup",
-    "host.cpu",
     "host.machine-id",
     "images.present",
     "kubelet.max-pods",
@@ -31,6 +30,11 @@ const ADVICE: &[&str] = &[
     "shutdown.inhibitor",
     "time.sync",
 ];
+
+/// Whether a check advises alone.
+pub(super) fn advises(id: &str) -> bool {
+    ADVICE.contains(&id)
+}
 
 /// Failures of the node as a whole: whatever its logs tell may be why.
 const OF_NODE: &[&str] = &[

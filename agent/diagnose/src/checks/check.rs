@@ -120,6 +120,8 @@ pub struct Finding {
     pub certainty: Certainty,
     /// What else would explain what was seen, one clause each.
     pub alternatives: Vec<String>,
+    /// Whether it names a risk, and nothing that was seen speaks for its harm: an old version, a small host.
+    pub is_advice: bool,
 }
 
 impl Finding {
@@ -132,7 +134,15 @@ impl Finding {
             fix: scrub(&fix.into()),
             certainty: Certainty::Certain,
             alternatives: Vec::new(),
+            is_advice: false,
         }
+    }
+
+    /// Says that it names a risk, and no harm.
+    #[must_use]
+    pub fn advice(mut self) -> Self {
+        self.is_advice = true;
+        self
     }
 
     /// Says how sure it is.

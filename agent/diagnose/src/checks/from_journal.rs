@@ -1,8 +1,9 @@
 //! The finding that a well-known line of a journal explains.
 
 use super::check::{Certainty, Finding};
-use super::innermost::meaning;
+use super::innermost::{is_in_line, meaning};
 use super::named::{Texts, completed};
+use crate::log_lines;
 use quake_formats::journal::Reason;
 use quake_formats::yaml::shorten;
 
@@ -22,6 +23,15 @@ pub(super) fn from_journal_of(
     texts: &Texts,
 ) -> Finding {
     let fix = completed(reason.known.fix, reason.line, program, texts);
+    // Where the program's own table leaves it to the line, and the line names nothing, that of all programs may know more of it.
+    let own: usize = reason.known.parts.iter().map(|part| part.len()).sum();
+    let is_left = is_in_line(reason.known.fix) && fix == reason.known.fix;
+    if let Some(row) = log_lines::telling(reason.line).filter(|row| is_left && row.length() > own) {
+        let finding = Finding::new(format!("{what}: {}", row.means), row.fix);
+        return finding
+            .by(Certainty::Likely)
+            .seen("journal", shorten(reason.line, QUOTED));
+    }
     finding(reason, what, &fix)
 }
 

@@ -90,7 +90,9 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .ok()
         .and_then(|runtime| runtime.images.as_ref());
     let needed = needed(node)?;
-    let lines: Vec<&String> = lines.filter(|line| is_pull(line)).collect();
+    let mut lines: Vec<&String> = lines.filter(|line| is_pull(line)).collect();
+    // A line that names its image says more than the one in which kubelet repeats it for the pod.
+    lines.sort_by_key(|line| image_in(line).is_none());
     for line in &lines {
         let image = image_in(line);
         // A pull that went well later is no trouble any more.

@@ -90,7 +90,7 @@ fn end_of(text: &str) -> &str {
 }
 
 /// Whether a remedy says no more than that the line itself tells the reason.
-pub(super) fn is_in_line(fix: &str) -> bool {
+pub(crate) fn is_in_line(fix: &str) -> bool {
     const SAYING: &[&str] = &[
         "line's end says",
         "line says",

@@ -7,6 +7,7 @@
 mod asked;
 mod boot_fault;
 mod causes;
+mod changed;
 mod check;
 mod command_flags;
 mod from_journal;
@@ -69,6 +70,8 @@ pub use table::{all, find};
 pub use wanted::WANTED;
 
 use quake_formats::journal::KnownLine;
+
+pub(crate) use innermost::is_in_line;
 
 /// Lines of checks that have one table.
 const OF_OTHERS: &[(&str, &[KnownLine])] = &[("staticpods.running", static_pods::reasons::REASONS)];

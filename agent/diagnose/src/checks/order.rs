@@ -11,6 +11,9 @@ const OUTCOME: &str = "boot.outcome";
 /// Checks of disks: what follows from one of them is seen in many others.
 const DISKS: &[&str] = &["host.disk-errors", "host.disk-latency", "host.disk-space"];
 
+/// The check of the processors: what the hypervisor withholds is missing to all that answers late.
+const PROCESSORS: &str = "host.cpu";
+
 /// Checks of what somebody else installed on the host. They only warn where the node works, and are the cause of what fails
 /// where nothing else explains it.
 const OTHERS: &[&str] = &[
@@ -45,7 +48,9 @@ pub(super) fn harmful(table: &[Check], found: &[Found]) -> Vec<usize> {
             causes.contains(&index) && (!is_of_others || causes.is_disjoint(&failed))
         })
     };
-    let warned = found.iter().filter(|found| !found.failed);
+    let warned = found
+        .iter()
+        .filter(|found| !found.failed && !found.is_advice);
     let warned = warned.map(|found| found.index);
     warned
         .filter(|index| is_harmful_kind(&table[*index]) && explains(*index))
@@ -55,7 +60,7 @@ pub(super) fn harmful(table: &[Check], found: &[Found]) -> Vec<usize> {
 /// A full disk that only warns has room left.
 fn is_harmful_kind(check: &Check) -> bool {
     let is_of_disks = check.id != "host.disk-space" && DISKS.contains(&check.id);
-    is_of_disks || OTHERS.contains(&check.id)
+    is_of_disks || check.id == PROCESSORS || OTHERS.contains(&check.id)
 }
 
 /// What there is to order.
@@ -64,6 +69,10 @@ pub(super) struct Found {
     pub(super) index: usize,
     /// Whether it failed, and did not only warn.
     pub(super) failed: bool,
+    /// Whether it names a risk alone.
+    pub(super) is_advice: bool,
+    /// Whether it speaks of a file that changed after the boot.
+    pub(super) is_changed: bool,
 }
 
 /// A finding in its place.
@@ -109,24 +118,29 @@ pub(super) fn rank(
         .flat_map(|index| because(*index).into_iter().chain([*index]))
         .collect();
     let harms: BTreeSet<usize> = failed.iter().flat_map(|index| because(*index)).collect();
-    let is_disk = |index: usize| DISKS.contains(&table[index].id) && harms.contains(&index);
-    let mut ranked: Vec<(bool, Ranked)> = found
+    let is_disk = |index: usize| {
+        let id = table[index].id;
+        (DISKS.contains(&id) || id == PROCESSORS) && harms.contains(&index)
+    };
+    let mut ranked: Vec<(&Found, Ranked)> = found
         .iter()
         .map(|found| {
             let index = found.index;
             let because = because(index);
-            (found.failed, Ranked { index, because })
+            (found, Ranked { index, because })
         })
         .collect();
-    ranked.sort_by_key(|(failed, ranked)| {
+    ranked.sort_by_key(|(found, ranked)| {
         let index = ranked.index;
         let severity: Severity = table[index].severity;
         let follows = ranked.because.len();
         (
-            !failed,
+            !found.failed,
+            !found.failed && found.is_advice,
             follows > 0,
             !is_disk(index),
             !blamed.contains(&index),
+            !found.is_changed,
             severity,
             follows,
             index,
@@ -170,4 +184,56 @@ fn linked(
         }
     }
     explained
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::table::all;
+
+    fn place(id: &str) -> usize {
+        let found = all().iter().position(|check| check.id == id);
+        found.expect("the check exists")
+    }
+
+    fn warned(id: &str, is_advice: bool, is_changed: bool) -> Found {
+        Found {
+            index: place(id),
+            failed: false,
+            is_advice,
+            is_changed,
+        }
+    }
+
+    fn ranked(found: &[Found]) -> Vec<&'static str> {
+        let ranked = rank(all(), found, &BTreeSet::new(), &[]);
+        ranked.iter().map(|one| all()[one.index].id).collect()
+    }
+
+    #[test]
+    fn what_only_advises_comes_after_what_does_harm() {
+        let found = [
+            warned("host.kernel", true, false),
+            warned("net.managers", false, false),
+        ];
+        assert_eq!(ranked(&found), ["net.managers", "host.kernel"]);
+    }
+
+    #[test]
+    fn what_speaks_of_a_file_that_changed_comes_first() {
+        let found = [
+            warned("net.managers", false, false),
+            warned("runtime.mirrors", false, true),
+        ];
+        assert_eq!(ranked(&found), ["runtime.mirrors", "net.managers"]);
+    }
+
+    #[test]
+    fn a_disk_is_slow_because_the_processors_are_withheld() {
+        let found = [
+            warned("host.disk-latency", false, false),
+            warned("host.cpu", false, false),
+        ];
+        assert_eq!(ranked(&found), ["host.cpu", "host.disk-latency"]);
+    }
 }

@@ -1,7 +1,8 @@
 //! The report of a diagnosis: what each check came to, and the findings with root causes first.
 
 use super::boot_fault;
-use super::causes::links;
+use super::causes::{advises, links};
+use super::changed;
 use super::check::{Certainty, Check, Finding, Severity, Verdict};
 use super::logs;
 use super::node::Node;
@@ -121,14 +122,14 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     for index in of_network(&checks) {
         checks[index].status = Status::Fail;
     }
-    for index in harmful(chosen, &found(&checks)) {
+    for index in harmful(chosen, &found(&checks, &node)) {
         checks[index].status = Status::Fail;
     }
     let links = links(&checks);
     for link in &links {
         checks[link.cause].status = Status::Fail;
     }
-    let ranked = rank(chosen, &found(&checks), &blamed, &links);
+    let ranked = rank(chosen, &found(&checks, &node), &blamed, &links);
     for one in &ranked {
         let because = one.because.iter().map(|cause| chosen[*cause].id);
         checks[one.index].because = because.collect();
@@ -145,7 +146,8 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
             doubt(finding, one.check.because, &unseen);
         }
     }
-    let findings = ranked.iter().map(|one| one.index).collect();
+    let findings: Vec<usize> = ranked.iter().map(|one| one.index).collect();
+    changed::tell(&mut checks, findings.first().copied(), &node);
     Report { checks, findings }
 }
 
@@ -172,12 +174,23 @@ fn of_network(checks: &[CheckReport]) -> Vec<usize> {
         .collect()
 }
 
-fn found(checks: &[CheckReport]) -> Vec<Found> {
+fn found(checks: &[CheckReport], node: &Node<'_>) -> Vec<Found> {
+    let changed = changed::files(node);
     let all = checks.iter().enumerate();
     all.filter(|(_, one)| matches!(one.status, Status::Fail | Status::Warn))
         .map(|(index, one)| Found {
             index,
             failed: one.status == Status::Fail,
+            is_advice: one.heard == 0
+                && one
+                    .finding
+                    .as_ref()
+                    .is_some_and(|it| it.is_advice || advises(one.check.id)),
+            is_changed: !advises(one.check.id)
+                && one
+                    .finding
+                    .as_ref()
+                    .is_some_and(|it| changed::named(it, &changed).is_some()),
         })
         .collect()
 }

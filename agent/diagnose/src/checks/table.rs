@@ -19,6 +19,7 @@ const AREAS: &[&[Check]] = &[
     host::JOBS,
     host::PACKAGES,
     host::MOUNTS,
+    host::PROCESSORS,
     host::DISKS,
     host::TRUST,
     host::CAPACITY,

@@ -9,7 +9,7 @@
 //! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
 //! more than so many of one kind mean something.
 
-use crate::checks::known_lines;
+use crate::checks::{is_in_line, known_lines};
 use flate2::read::DeflateDecoder;
 use std::io::Read;
 use std::sync::LazyLock;
@@ -144,6 +144,20 @@ pub(crate) fn fitting(line: &str) -> impl Iterator<Item = &'static LogLine> {
 pub(crate) fn find_in_information(line: &str) -> Option<&'static LogLine> {
     let rows = ALL_OF_INFORMATION.iter().filter(|known| known.fits(line));
     rows.max_by_key(|known| known.length()).copied()
+}
+
+/// How many characters of a line a row names that tells it from others.
+const TELLING: usize = 24;
+
+/// The row of a line that says by itself what to do, and knows much of the line.
+pub(crate) fn telling(line: &str) -> Option<&'static LogLine> {
+    let tells = |row: &&LogLine| {
+        let is_own = row.from.is_empty();
+        !is_own && !row.general && !is_in_line(row.fix) && row.length() >= TELLING
+    };
+    fitting(line)
+        .filter(tells)
+        .max_by_key(|known| known.length())
 }
 
 /// What is known of a line: of rows that fit, the one that says most.

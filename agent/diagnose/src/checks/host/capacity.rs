@@ -7,18 +7,20 @@ use crate::checks::named::setter;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
 
+/// It stands before the checks of disks: without a processor nothing answers in time.
+pub(in crate::checks) const PROCESSORS: &[Check] = &[Check {
+    id: "host.cpu",
+    title: "the host has enough CPU, and can use it",
+    severity: Severity::Warning,
+    tags: &["capacity"],
+    sources: &[Source::Files],
+    because: &[],
+    why: "a control plane on one CPU misses its deadlines, and without CPU credits it runs at a tenth of the speed",
+    remedy: "choose a larger instance type, or one that is not burstable; or set its credits to unlimited",
+    judge: cpu,
+}];
+
 pub(in crate::checks) const CHECKS: &[Check] = &[
-    Check {
-        id: "host.cpu",
-        title: "the host has enough CPU, and can use it",
-        severity: Severity::Warning,
-        tags: &["capacity"],
-        sources: &[Source::Files],
-        because: &[],
-        why: "a control plane on one CPU misses its deadlines, and without CPU credits it runs at a tenth of the speed",
-        remedy: "choose a larger instance type, or one that is not burstable; or set its credits to unlimited",
-        judge: cpu,
-    },
     Check {
         id: "host.memory",
         title: "the host has free memory",
@@ -79,6 +81,7 @@ fn cpu(node: &Node<'_>) -> Result<Verdict, Unseen> {
             "the control plane has one processor, and needs two",
             "change machineType of the instance group to one with two processors or more, such as t3.medium",
         )
+        .advice()
         .warn();
     }
     let stolen = node
@@ -108,6 +111,20 @@ fn stolen(stat: &str) -> Option<f64> {
     (all > 6_000).then(|| *numbers.get(7).unwrap_or(&0) as f64 / all as f64)
 }
 
+/// The share of time in which every process waited for memory, beyond which a host is slow in all that it does. A guess.
+const THRASHING: f64 = 20.0;
+
+/// The share of the last five minutes in which nothing went on, of a file of `/proc/pressure` (Linux,
+/// Documentation/accounting/psi.rst).
+pub(super) fn pressure(text: &str) -> Option<f64> {
+    let full = text.lines().find_map(|line| line.strip_prefix("full "))?;
+    let mut words = full.split(' ');
+    words
+        .find_map(|word| word.strip_prefix("avg300="))?
+        .parse()
+        .ok()
+}
+
 /// `/proc/meminfo` counts in KiB.
 const KIB_PER_MIB: u64 = 1024;
 
@@ -129,6 +146,15 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
             total / KIB_PER_MIB
         );
         return Finding::new(summary, larger).warn();
+    }
+    if let Some(average) = pressure(node.text("/proc/pressure/memory")?.unwrap_or_default())
+        .filter(|average| *average >= THRASHING)
+    {
+        return Finding::new(
+            format!("for {average:.0} % of the last five minutes every process waited for memory"),
+            format!("systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {larger}"),
+        )
+        .warn();
     }
     let Some(available) = kib("MemAvailable") else {
         return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));

@@ -35,7 +35,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         tags: &["disk"],
         sources: &[Source::Files, Source::KernelLog],
-        because: &["host.disk-errors"],
+        because: &["host.cpu", "host.disk-errors"],
         why: "if the disk does not answer for seconds, etcd loses its leader and kubelet its lease",
         remedy: "raise the volume's IOPS and throughput: aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250",
         judge: latency::judge,

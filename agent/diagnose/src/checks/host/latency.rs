@@ -1,5 +1,6 @@
 //! `host.disk-latency`: whether disks answer in time, and what waits for them.
 
+use super::capacity::pressure;
 use super::disks::volume_of;
 use super::hung::{Kind, Wait, names, waits};
 use super::{kernel_log, scanners};
@@ -36,7 +37,9 @@ fn slow_disk(node: &Node<'_>) -> String {
 
 /// The finding where tasks wait for a file system of the network.
 fn remote(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Finding> {
-    let wait = waits.iter().find(|wait| wait.kind == Kind::Nfs)?;
+    let Some(wait) = waits.iter().find(|wait| wait.kind == Kind::Nfs) else {
+        return silent_server(node);
+    };
     let mounts = node.mounts().unwrap_or_default();
     let is_nfs = |mount: &&Mount| mount.facts.filesystem.starts_with("nfs");
     let mounted: Vec<&Mount> = mounts.iter().filter(is_nfs).collect();
@@ -63,6 +66,29 @@ fn remote(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Finding> {
         );
     }
     Some(finding)
+}
+
+/// The finding where the kernel says that a server of NFS does not answer, before any task is called hung.
+fn silent_server(node: &Node<'_>) -> Option<Finding> {
+    let lines = kernel_log::lines(node, &["nfs: server "]).ok()?;
+    let last = lines.last()?;
+    let is_silent = last.contains("not responding");
+    let (_, rest) = last.split_once("nfs: server ").filter(|_| is_silent)?;
+    let server = rest.split_whitespace().next()?;
+    let mounts = node.mounts().unwrap_or_default();
+    let mut own = mounts
+        .iter()
+        .filter(|mount| mount.facts.source.starts_with(server));
+    let place = own.next().map_or(String::new(), |mount| {
+        format!(" ({} at {})", mount.facts.source, mount.facts.target)
+    });
+    Some(
+        Finding::new(
+            format!("the NFS server {server} does not answer, and what touches its mount hangs{place}"),
+            format!("nc -vz {server} 2049; let the node reach port 2049 of it (the security group of the mount target), and the tasks go on; umount -f -l its mounts if it is gone"),
+        )
+        .seen("kernel log", last),
+    )
 }
 
 /// The finding where tasks wait for a program that looks at every file before it may be opened.
@@ -195,13 +221,6 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 
 /// The share of the last five minutes in which every process waited for a disk, where that is too much.
 fn stalled(node: &Node<'_>) -> Result<Option<f64>, Unseen> {
-    let pressure = node.text("/proc/pressure/io")?.unwrap_or_default();
-    let full = pressure.lines().find_map(|line| line.strip_prefix("full "));
-    let average = full.and_then(|line| {
-        let word = line
-            .split(' ')
-            .find_map(|word| word.strip_prefix("avg300="));
-        word?.parse::<f64>().ok()
-    });
+    let average = pressure(node.text("/proc/pressure/io")?.unwrap_or_default());
     Ok(average.filter(|average| *average >= STALLED))
 }

@@ -24,7 +24,7 @@ mod trust;
 #[cfg(test)]
 mod tests;
 
-pub(super) use capacity::CHECKS as CAPACITY;
+pub(super) use capacity::{CHECKS as CAPACITY, PROCESSORS};
 pub(super) use disks::CHECKS as DISKS;
 pub(super) use jobs::CHECKS as JOBS;
 pub(super) use modules::CHECKS as KERNEL;

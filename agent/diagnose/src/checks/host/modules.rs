@@ -78,6 +78,7 @@ fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
             format!("the kernel {release} is older than 4.19, which this Kubernetes asks for"),
             newer,
         )
+        .advice()
         .warn();
     }
     let faults = match kernel_log::lines(node, FAULTS) {

@@ -133,11 +133,25 @@ impl Log<'_> {
         let Some(written) = line::time(&self.lines[index], taken) else {
             return false;
         };
-        if self.is_down {
+        if self.is_down || self.is_of_first_start() {
             return false;
         }
         let last = self.when.last(&self.lines[index..]);
         let went_on = last.is_some_and(|last| last.millis_since(written) > OVER_MS);
+        went_on || self.is_of_start(index)
+    }
+
+    /// Whether what writes it runs once, as the instance starts for the first time: what failed then is not made up for.
+    fn is_of_first_start(&self) -> bool {
+        self.name.contains("cloud-init")
+    }
+
+    /// Whether a line was written in a boot or start that went well.
+    pub(super) fn is_of_start(&self, index: usize) -> bool {
+        let taken = self.when.taken;
+        let Some(written) = line::time(&self.lines[index], taken) else {
+            return false;
+        };
         let of_start = self.started.is_some_and(|started| {
             let is_settled = taken.millis_since(started) > START_MS + OVER_MS;
             is_settled && written.millis_since(started) < START_MS
@@ -145,7 +159,7 @@ impl Log<'_> {
         let of_boot = self.when.ready.is_some_and(|ready| written < ready);
         let is_lease = LEASE.iter().any(|words| self.lines[index].contains(words));
         let is_renewed = is_lease && taken.millis_since(written) > LEASE_MS;
-        went_on || of_start || of_boot || is_renewed
+        of_start || of_boot || is_renewed
     }
 }
 

@@ -33,14 +33,27 @@ struct Group<'a> {
     after: usize,
 }
 
+/// Which errors count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ear {
+    /// Those that go on, and of known lines more than a healthy node logs.
+    Common,
+    /// Those that come again in whatever time, too: for a node of which nothing else says what is wrong.
+    Fine,
+}
+
+/// So many of a kind say something where nothing else does. A guess.
+const OFTEN: usize = 2;
+
 /// The finding of errors that nothing explains, and how many say the first of it; `None` where there are none.
 pub(super) fn unexplained(
     checks: &[CheckReport],
     logs: &[Log<'_>],
     texts: &Texts,
+    ear: Ear,
 ) -> Option<(Finding, usize)> {
     let explained = Explained::new(checks);
-    let all = groups(logs, &explained);
+    let all = groups(logs, &explained, ear);
     let counts = |group: &Group<'_>| {
         group.level == Level::Fatal || group.count > 1 || logs[group.log].is_down
     };
@@ -145,7 +158,7 @@ fn of_one_kind<'a>(all: &[Group<'a>], logs: &[Log<'a>]) -> Vec<Group<'a>> {
     kinds
 }
 
-fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained) -> Vec<Group<'a>> {
+fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained, ear: Ear) -> Vec<Group<'a>> {
     let mut by_shape: BTreeMap<(usize, String), Group<'a>> = BTreeMap::new();
     // A component's own file and its pod's log have the same lines.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
@@ -156,7 +169,11 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained) -> Vec<Group<'a>> {
                 continue;
             }
             let shape = shape(line);
-            if log.is_over(index) || log.is_trace(index) || explained.has(line, &shape) {
+            let is_over = match ear {
+                Ear::Common => log.is_over(index),
+                Ear::Fine => log.is_of_start(index),
+            };
+            if is_over || log.is_trace(index) || explained.has(line, &shape) {
                 continue;
             }
             let group = by_shape.entry((number, shape)).or_insert(Group {
@@ -174,6 +191,10 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained) -> Vec<Group<'a>> {
     }
     let mut groups: Vec<Group<'a>> = by_shape.into_values().collect();
     groups.retain(|group| group.count > log_lines::usual(group.line));
+    if ear == Ear::Fine {
+        groups.retain(|group| group.count >= OFTEN && logs[group.log].is_late(group.line));
+        return groups;
+    }
     let known = counts_of_known(logs);
     groups.retain(|group| {
         let row = log_lines::find(group.line).filter(|row| !row.from.is_empty());

@@ -44,6 +44,9 @@ const OF_SYMPTOMS: &[&str] = &[
 /// Checks of the kernel's log that look for few lines, and weigh no others.
 const OF_FEW_LINES: &[&str] = &["host.kernel", "host.apparmor"];
 
+/// Checks of what the host itself was seen to reach.
+const OF_HOST: &[&str] = &["identity.metadata"];
+
 /// A known line that a log has, and how often.
 struct Hit<'a> {
     log: &'a Log<'a>,
@@ -281,7 +284,11 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
         );
         finding = finding.seen(&hit.log.name, text);
     }
-    let fails = is_reason(first, explains) && one.check.severity == Severity::Critical;
+    // What the host itself reached, a pod alone does not reach.
+    let is_of_pod =
+        one.status == Status::Ok && OF_HOST.contains(&one.check.id) && first.log.is_of_pod();
+    let fails =
+        is_reason(first, explains) && one.check.severity == Severity::Critical && !is_of_pod;
     one.status = if fails { Status::Fail } else { Status::Warn };
     one.note.clone_from(&finding.summary);
     one.heard = told.iter().map(|hit| hit.count).sum();

@@ -9,9 +9,11 @@ mod line;
 mod tests;
 mod warnings;
 
-use super::check::{Check, Severity, Source, Verdict};
+use super::check::{Check, Finding, Severity, Source, Verdict};
+use super::exec_format::emptied;
 use super::node::Node;
 use super::report::{CheckReport, Status};
+use errors::Ear;
 use quake_model::facts::Unseen;
 
 const ERRORS: &str = "logs.errors";
@@ -103,17 +105,39 @@ pub(super) fn last_word(log: &[String]) -> Option<&str> {
     log.iter().rev().find(says).map(String::as_str)
 }
 
+/// A finding of a program that the kernel cannot run, with its cause where the host was stopped hard.
+fn of_emptied(node: &Node<'_>, finding: &Finding) -> Finding {
+    let is_told = finding.summary.contains("stopped hard");
+    let mut quoted = finding.evidence.iter().map(|piece| &piece.value);
+    let first = quoted.next().filter(|_| !is_told);
+    let Some((means, fix, sign)) = first.and_then(|line| emptied(node, line, "")) else {
+        return finding.clone();
+    };
+    let mut found = finding.clone();
+    found.summary = means;
+    found.fix = fix;
+    found.seen("kernel log", sign)
+}
+
 /// Reads the logs once all checks are made: known lines support their checks, and errors that are left are a finding.
 pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let logs = collected::logs(node);
     known::adopt(checks, &logs);
+    for one in checks.iter_mut() {
+        if let Some(finding) = &mut one.finding {
+            *finding = of_emptied(node, finding);
+            one.note.clone_from(&finding.summary);
+        }
+    }
     let Some(index) = checks.iter().position(|one| one.check.id == ERRORS) else {
         return;
     };
     let is_silent = checks.iter().all(|one| one.finding.is_none());
-    let unexplained = errors::unexplained(checks, &logs, &node.survey().texts);
+    let texts = &node.survey().texts;
+    let unexplained = errors::unexplained(checks, &logs, texts, Ear::Common);
     let repeated = || warnings::repeated(&logs).filter(|_| is_silent);
-    if let Some((finding, heard)) = unexplained.or_else(repeated) {
+    let often = || errors::unexplained(checks, &logs, texts, Ear::Fine).filter(|_| is_silent);
+    if let Some((finding, heard)) = unexplained.or_else(repeated).or_else(often) {
         let one = &mut checks[index];
         one.heard = heard;
         one.status = Status::Warn;
