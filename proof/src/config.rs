@@ -171,7 +171,7 @@ impl Config {
     }
 
     /// The same under another name.
-    pub fn named(self, name: &str) -> Self {
+    fn named(self, name: &str) -> Self {
         Self {
             name: name.to_owned(),
             ..self

@@ -20,4 +20,3 @@ pub mod seeded;
 pub mod sizes;
 pub mod state;
 pub mod view;
-pub mod walk;

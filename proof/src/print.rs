@@ -1,7 +1,7 @@
 //! Traces and tables as people read them.
 
 use crate::agent;
-use crate::config::{Config, Duplicate};
+use crate::config::Config;
 use crate::explore::{Found, Report};
 use crate::invariants::Violation;
 use crate::liveness::Liveness;
@@ -9,7 +9,6 @@ use crate::moves::{Move, Reply};
 use crate::reading::{Reading, for_each_reading, readings};
 use crate::state::{Life, Shown, State};
 use crate::view::{Decider, bits_of, instance_id, volume_name};
-use crate::walk::Walks;
 use std::fmt::Write;
 
 /// Readings that are tried to explain a step; a trace with more of them does without.
@@ -217,27 +216,4 @@ fn truth(config: &Config, state: &State) -> String {
         format!("{} {life}, {intent}, {mounted}", instance_id(index))
     });
     volumes.chain(instances).collect::<Vec<_>>().join("; ")
-}
-
-/// The head of the table of random runs.
-pub const WALK_HEAD: &str = "configuration                                               runs      steps  unsafe   split   untaken";
-
-/// One row of the table of random runs: those that broke safety, split a member, and left members untaken.
-pub fn walk_row(config: &Config, walks: &Walks) -> String {
-    let of = |violation: Violation| walks.violations.get(&violation).copied().unwrap_or(0);
-    let all: u64 = walks.violations.values().sum();
-    let split = of(Violation::BundleSplit);
-    let untaken = match config.duplicate {
-        Duplicate::None => of(Violation::Stuck).to_string(),
-        _ => "n/a".to_owned(),
-    };
-    format!(
-        "{:<56} {:>7} {:>10} {:>7} {:>7} {:>9}",
-        config.name,
-        walks.runs,
-        walks.steps,
-        all - split - of(Violation::Stuck),
-        split,
-        untaken,
-    )
 }

@@ -1,12 +1,11 @@
 //! The protocol holds at small sizes, and every rule of it is missed when it is switched off.
 
-use quake_proof::config::{Config, Duplicate, Faults, Judged, Variant};
+use quake_proof::config::{Config, Faults, Judged, Variant};
 use quake_proof::explore::explore;
 use quake_proof::invariants::Violation;
 use quake_proof::print;
 use quake_proof::seeded;
 use quake_proof::sizes::{Case, small};
-use quake_proof::walk::walk;
 
 fn outcome(case: &Case) -> (String, Option<Violation>) {
     let report = explore(&case.config, case.most_states);
@@ -55,28 +54,6 @@ fn a_kernel_that_is_believed_first_keeps_data_safe_even_without_a_journal() {
     let config = config.faults(faults).variant(Variant::NoIntent);
     let report = explore(&config.judged(Judged::Data), 1_000_000);
     assert!(report.complete && report.found.is_none());
-}
-
-#[test]
-fn random_runs_of_a_whole_control_plane_hold() {
-    let faults = Faults {
-        crashes: 6,
-        losses: 6,
-        kills: 3,
-        reboots: 3,
-    };
-    for duplicate in [Duplicate::None, Duplicate::Persistent, Duplicate::Late] {
-        let config = Config::new(5, 3, 2).stale(4).faults(faults);
-        let walks = walk(&config.duplicate(duplicate), 200);
-        assert!(walks.violations.is_empty(), "{:?}", walks.violations);
-    }
-}
-
-#[test]
-fn random_runs_notice_that_the_journal_is_missing() {
-    let config = Config::new(3, 3, 2).stale(4).faults(Faults::each(2));
-    let walks = walk(&config.variant(Variant::NoIntent), 200);
-    assert!(walks.violations.contains_key(&Violation::TwoMembersHeld));
 }
 
 #[test]
