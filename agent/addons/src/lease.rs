@@ -326,11 +326,30 @@ mod tests {
     }
 
     #[test]
+    fn a_renewal_writes_the_duration_of_who_renews() {
+        for kind in KINDS {
+            let lease = taken(kind, "i-1");
+            let shorter = Record {
+                seconds: 15,
+                ..kind.read(&lease)
+            };
+            let lease = object(&kind.object(Some(&lease), &shorter));
+            let (decision, _) = kind.decide(Some(&lease), "i-1", None, now(5));
+            let Decision::Replace(renewed) = decision else {
+                panic!("{decision:?}");
+            };
+            assert_eq!(kind.read(&object(&renewed)).seconds, SECONDS);
+        }
+    }
+
+    #[test]
     fn a_lease_that_was_given_back_is_free_at_once() {
         for kind in KINDS {
             let lease = taken(kind, "i-1");
             assert_eq!(kind.released(&lease, "i-2"), None, "not theirs to give");
             let freed = kind.released(&lease, "i-1").expect("it was held");
+            let seconds = kind.read(&object(&freed)).seconds;
+            assert_eq!(seconds, 1, "as client-go gives back");
             let (decision, _) = kind.decide(Some(&object(&freed)), "i-2", None, now(1));
             assert!(matches!(decision, Decision::Replace(_)), "{decision:?}");
         }
