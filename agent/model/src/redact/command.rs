@@ -2,6 +2,7 @@
 
 use super::arguments::{Command, Of, PROGRAMS, words_after};
 use super::harmless::{is_path, is_plain, is_reference};
+use super::marks::Marks;
 use super::name::tells;
 use super::pair::is_file_of_secret;
 use super::quote::quoted;
@@ -247,20 +248,20 @@ fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
 
 /// Communities of SNMP, which are its passwords, and words of other settings that only their place tells.
 fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let words = [
-        "stats auth ",
-        "rfc4106(gcm(aes)) ",
-        "rocommunity ",
-        "rwcommunity ",
-        "rocommunity6 ",
-        "rwcommunity6 ",
-    ];
-    words.into_iter().flat_map(move |word| {
-        text.match_indices(word).map(move |(at, word)| {
-            let start = at + word.len();
-            let rest = &text.as_bytes()[start..];
-            start..start + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))
-        })
+    static WORDS: LazyLock<Marks> = LazyLock::new(|| {
+        Marks::of([
+            "stats auth ",
+            "rfc4106(gcm(aes)) ",
+            "rocommunity ",
+            "rwcommunity ",
+            "rocommunity6 ",
+            "rwcommunity6 ",
+        ])
+    });
+    WORDS.places_in(text).map(|(at, _, word)| {
+        let start = at + word.len();
+        let rest = &text.as_bytes()[start..];
+        start..start + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))
     })
 }
 

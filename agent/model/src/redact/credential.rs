@@ -1,7 +1,9 @@
 //! Passwords that a command line, an address or a list of users carries.
 
+use super::marks::Marks;
 use super::shape::run;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Prefixes of password hashes (crypt(5); RFC 2307).
 const HASHES: &[&str] = &[
@@ -49,6 +51,8 @@ const HASHES: &[&str] = &[
     "grub.pbkdf2.sha512.",
 ];
 
+static HASH_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(HASHES.iter().copied()));
+
 /// What no other hash has in it.
 const SIGNS: &[u8] = b"./$=,+-_*@:{}";
 
@@ -60,10 +64,9 @@ const SHORTEST_HASH: usize = 16;
 
 /// Hashes of passwords, as in `/etc/shadow`, in htpasswd files and in cloud-config.
 pub(super) fn find_hashes(text: &str) -> Vec<Range<usize>> {
-    let mut found: Vec<Range<usize>> = HASHES
-        .iter()
-        .flat_map(|prefix| text.match_indices(prefix))
-        .filter_map(|(start, prefix)| {
+    let mut found: Vec<Range<usize>> = HASH_MARKS
+        .places_in(text)
+        .filter_map(|(start, _, prefix)| {
             let value = start + prefix.len();
             let is_long =
                 prefix.starts_with("$krb5") || prefix.contains(':') || prefix.starts_with("SCRAM");

@@ -3,11 +3,13 @@
 use super::arguments::words_after;
 use super::harmless::{is_plain, is_reference};
 use super::line::blanks;
+use super::marks::Marks;
 use super::opaque::is_odd;
 use super::quote::quoted;
 use super::shape::{apart, run};
 use super::userlist::find_in_lists;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// No line of two words is longer.
 const LONGEST_DIRECTIVE: usize = 256;
@@ -15,14 +17,35 @@ const LONGEST_DIRECTIVE: usize = 256;
 /// No line of such a file is longer.
 const LONGEST_LINE: usize = 1024;
 
+/// What each of the forms below has, of which most texts have none.
+static FORM_MARKS: LazyLock<Marks> = LazyLock::new(|| {
+    let marks = [
+        ACCESS_LIST_MARKS.as_slice(),
+        &[LOGIN_MARK, ORACLE_MARK, JOIN_MARK, GROUP_MARK],
+        &RADIUS_PORTS,
+        &USER_VARIABLES,
+    ];
+    Marks::of(marks.concat())
+});
+
+const ACCESS_LIST_MARKS: [&str; 3] = [" on ", "SETUSER ", "setuser "];
+const LOGIN_MARK: &str = "LoginModule";
+const ORACLE_MARK: &str = "jdbc:oracle:";
+const RADIUS_PORTS: [&str; 4] = [":1812", ":1813", ":1645", ":1646"];
+const JOIN_MARK: &str = ":25000/";
+const USER_VARIABLES: [&str; 5] = ["_USER=", "_USERPWD=", "_AUTH=", "_LOGIN=", "_CREDS="];
+const GROUP_MARK: &str = "system:";
+
 pub(super) fn find_in_directives(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    find_in_access_lists(text, &mut found);
-    find_in_logins(text, &mut found);
-    find_in_oracle(text, &mut found);
-    find_of_servers(text, &mut found);
-    found.extend(find_users(text));
-    found.extend(find_in_users(text));
+    if FORM_MARKS.are_in(text) {
+        find_in_access_lists(text, &mut found);
+        find_in_logins(text, &mut found);
+        find_in_oracle(text, &mut found);
+        find_of_servers(text, &mut found);
+        found.extend(find_users(text));
+        found.extend(find_in_users(text));
+    }
     found.extend(find_in_lists(text));
     found.retain(|place| {
         let words = &text[place.clone()];
@@ -51,7 +74,7 @@ fn is_of_secret(byte: u8) -> bool {
 fn find_in_access_lists(text: &str, found: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
     let mut behind = 0;
-    for mark in [" on ", "SETUSER ", "setuser "] {
+    for mark in ACCESS_LIST_MARKS {
         for (at, _) in text.match_indices(mark) {
             let line = line_around(text, at);
             let before = &text[line.start..at];
@@ -82,7 +105,7 @@ fn is_user(before: &str) -> bool {
 
 /// `user_NAME="secret"` of a login module of Java.
 fn find_in_logins(text: &str, found: &mut Vec<Range<usize>>) {
-    if !text.contains("LoginModule") {
+    if !text.contains(LOGIN_MARK) {
         return;
     }
     let bytes = text.as_bytes();
@@ -104,7 +127,7 @@ fn find_in_logins(text: &str, found: &mut Vec<Range<usize>>) {
 /// `jdbc:oracle:thin:user/secret@host`.
 fn find_in_oracle(text: &str, found: &mut Vec<Range<usize>>) {
     let bytes = text.as_bytes();
-    for (at, mark) in text.match_indices("jdbc:oracle:") {
+    for (at, mark) in text.match_indices(ORACLE_MARK) {
         let start = at + mark.len();
         let near = &bytes[start..bytes.len().min(start + 256)];
         let address = &text[start..start + run(near, is_of_secret)];
@@ -119,7 +142,7 @@ fn find_in_oracle(text: &str, found: &mut Vec<Range<usize>>) {
 
 /// `host:port secret timeout`, as in the lists of RADIUS servers.
 fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
-    for port in [":1812", ":1813", ":1645", ":1646"] {
+    for port in RADIUS_PORTS {
         for (at, port) in text.match_indices(port) {
             if let Some(word) = words_after(text, at + port.len()).into_iter().next()
                 && is_odd(&text[word.clone()])
@@ -129,7 +152,7 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
         }
     }
     // `microk8s join host:25000/secret/hash`
-    for (at, mark) in text.match_indices(":25000/") {
+    for (at, mark) in text.match_indices(JOIN_MARK) {
         let start = at + mark.len();
         let length = run(&text.as_bytes()[start..], |b| b.is_ascii_alphanumeric());
         if length >= 16 {
@@ -141,8 +164,7 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
 /// `NAME_USER=user:secret`, a variable of which the secret is the second part.
 fn find_users(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
-    let names = ["_USER=", "_USERPWD=", "_AUTH=", "_LOGIN=", "_CREDS="];
-    names.into_iter().flat_map(move |name| {
+    USER_VARIABLES.into_iter().flat_map(move |name| {
         text.match_indices(name).filter_map(move |(at, name)| {
             let start = at + name.len();
             let start = start
@@ -166,7 +188,7 @@ fn find_users(text: &str) -> impl Iterator<Item = Range<usize>> {
 /// `secret,user,uid,"system:group"`, as in files of tokens and of passwords of an API server.
 fn find_in_users(text: &str) -> impl Iterator<Item = Range<usize>> {
     let bytes = text.as_bytes();
-    text.match_indices("system:").filter_map(move |(at, _)| {
+    text.match_indices(GROUP_MARK).filter_map(move |(at, _)| {
         let near = &bytes[at.saturating_sub(LONGEST_USER)..at];
         let signs = near
             .iter()

@@ -19,6 +19,7 @@ mod items;
 mod label;
 mod line;
 mod manifest;
+mod marks;
 mod name;
 mod opaque;
 mod pair;

@@ -1,8 +1,10 @@
 //! Private keys in PEM, and PEM within base64.
 
 use super::line::{Margin, blanks, end_of_line, length_of_break};
+use super::marks::Marks;
 use super::shape::{is_base64, run};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
@@ -120,17 +122,15 @@ fn run_back(bytes: &[u8], is: impl Fn(u8) -> bool) -> usize {
 /// `PRIVATE KEY` in base64, at each of the three ways to divide it, without what its neighbours change.
 const ENCODED: [&str; 3] = ["UFJJVkFURSBLRV", "BSSVZBVEUgS0VZ", "QUklWQVRFIEtFW"];
 
+static ENCODED_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(ENCODED));
+
 /// Lines of base64 are hardly ever shorter, but for the last.
 const WIDTH: usize = 40;
 
 /// Whole runs of base64 that hold the words `PRIVATE KEY`, over the breaks of their lines.
 pub(super) fn find_encoded_keys(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
-    let mut marks: Vec<usize> = ENCODED
-        .iter()
-        .flat_map(|mark| text.match_indices(mark).map(|(at, _)| at))
-        .collect();
-    marks.sort_unstable();
+    let marks = ENCODED_MARKS.places_in(text).map(|(at, _, _)| at);
     let mut found: Vec<Range<usize>> = Vec::new();
     for mark in marks {
         let from = found.last().map_or(0, |last| last.end);

@@ -1,10 +1,14 @@
 //! Secrets that are known by how they look.
 
 use super::MASK;
+use super::marks::Marks;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// Prefixes of access key ids, of users and of sessions (IAM's documentation, "IAM identifiers").
 const KEY_ID_PREFIXES: [&str; 5] = ["AKIA", "ASIA", "ABIA", "ACCA", "A3T0"];
+
+static KEY_ID_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(KEY_ID_PREFIXES));
 
 /// What follows the prefix of an access key id, in characters.
 const KEY_ID_LENGTH: usize = 16;
@@ -18,10 +22,9 @@ pub(super) fn find_key_ids(text: &str) -> Vec<Range<usize>> {
 }
 
 fn key_ids(text: &str) -> impl Iterator<Item = Range<usize>> {
-    KEY_ID_PREFIXES
-        .iter()
-        .flat_map(|prefix| text.match_indices(prefix))
-        .filter_map(|(start, prefix)| {
+    KEY_ID_MARKS
+        .places_in(text)
+        .filter_map(|(start, _, prefix)| {
             let end = start + prefix.len() + KEY_ID_LENGTH;
             let id = text.as_bytes().get(start + prefix.len()..end)?;
             let is_id = id

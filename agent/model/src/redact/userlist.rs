@@ -1,9 +1,11 @@
 //! Lists of users and their secrets, each known by the form of its lines.
 
+use super::marks::Marks;
 use super::opaque::is_odd;
 use super::quote::quoted;
 use super::shape::run;
 use std::ops::Range;
+use std::sync::LazyLock;
 
 /// No line of such a list is longer.
 const LONGEST_LINE: usize = 256;
@@ -25,25 +27,25 @@ const MARKS: &[&str] = &[
     "<auth-user-pass>\n",
 ];
 
+static SECRET_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(MARKS.iter().copied()));
+static CHAP_MARKS: LazyLock<Marks> =
+    LazyLock::new(|| Marks::of(["CHAP", "chap-secrets", "pap-secrets"]));
+static USER_MARKS: LazyLock<Marks> =
+    LazyLock::new(|| Marks::of(["chpasswd:", "rsyncd.secrets", "identity:key"]));
+
 pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
-    for mark in MARKS {
-        for (at, mark) in text.match_indices(mark) {
-            let start = at + mark.len();
-            let start = match mark.ends_with('\n') {
-                // The user has a line of its own.
-                true => start + line_at(text, start).len() + 1,
-                false => start,
-            };
-            found.extend(word_at(text, start));
-        }
+    for (at, _, mark) in SECRET_MARKS.places_in(text) {
+        let start = at + mark.len();
+        let start = match mark.ends_with('\n') {
+            // The user has a line of its own.
+            true => start + line_at(text, start).len() + 1,
+            false => start,
+        };
+        found.extend(word_at(text, start));
     }
-    let has_chap = ["CHAP", "chap-secrets", "pap-secrets"]
-        .iter()
-        .any(|word| text.contains(word));
-    let is_of_users = ["chpasswd:", "rsyncd.secrets", "identity:key"]
-        .iter()
-        .any(|word| text.contains(word));
+    let has_chap = CHAP_MARKS.are_in(text);
+    let is_of_users = USER_MARKS.are_in(text);
     let mut is_of_admins = false;
     let mut start = 0;
     for line in text.split_inclusive('\n') {

@@ -1,5 +1,6 @@
 //! Tokens to which their vendors give a form that nothing else has: a prefix, a mark within, the address of a hook.
 
+use super::marks::Marks;
 use super::opaque::count_changes;
 use super::prefixes::{Of, PREFIXES};
 use super::shape::{apart, is_base64, is_base64_of_urls, run};
@@ -161,6 +162,9 @@ const FORMS: &[Form] = &[
     ),
 ];
 
+static FORM_MARKS: LazyLock<Marks> =
+    LazyLock::new(|| Marks::of(FORMS.iter().map(|form| form.mark)));
+
 fn is_none(_: u8) -> bool {
     false
 }
@@ -193,22 +197,21 @@ fn is_path(byte: u8) -> bool {
 pub(super) fn find_by_form(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found: Vec<Range<usize>> = Vec::new();
-    for form in FORMS {
-        for (mark, _) in text.match_indices(form.mark) {
-            let (lengths, is) = &form.before;
-            let from = mark.saturating_sub(lengths.end);
-            let before = bytes[from..mark]
-                .iter()
-                .rev()
-                .take_while(|b| is(**b))
-                .count();
-            let end = mark + form.mark.len();
-            let (behind, is) = &form.behind;
-            let length = run(&bytes[end..bytes.len().min(end + behind.end)], *is);
-            let start = if form.shows { end } else { mark - before };
-            if lengths.contains(&before) && behind.contains(&length) {
-                found.push(start..end + length);
-            }
+    for (mark, form, _) in FORM_MARKS.places_in(text) {
+        let form = &FORMS[form];
+        let (lengths, is) = &form.before;
+        let from = mark.saturating_sub(lengths.end);
+        let before = bytes[from..mark]
+            .iter()
+            .rev()
+            .take_while(|b| is(**b))
+            .count();
+        let end = mark + form.mark.len();
+        let (behind, is) = &form.behind;
+        let length = run(&bytes[end..bytes.len().min(end + behind.end)], *is);
+        let start = if form.shows { end } else { mark - before };
+        if lengths.contains(&before) && behind.contains(&length) {
+            found.push(start..end + length);
         }
     }
     found.extend(find_discord(bytes));
