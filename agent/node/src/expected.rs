@@ -76,9 +76,10 @@ fn kubernetes(expected: &mut Expected, spec: &NodeSpec, instance: &InstanceFacts
     expected.no_proxy = vec!["169.254.169.254".to_owned(), format!(".{}", spec.cluster)];
 }
 
-/// The name kubelet registers with: what the spec says, or with AWS's cloud provider the private name.
-fn node_name(spec: &NodeSpec, instance: &InstanceFacts) -> String {
+/// The name kubelet registers with: what the spec says, or with AWS's cloud provider the private name. A bastion has none.
+pub(crate) fn node_name(spec: &NodeSpec, instance: &InstanceFacts) -> String {
     match spec.kubelet.flag("hostname-override") {
+        _ if spec.role == Role::Bastion => String::new(),
         Some(name) if !name.starts_with('@') => name.to_owned(),
         _ => instance.local_hostname.clone(),
     }

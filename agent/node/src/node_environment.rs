@@ -1,7 +1,8 @@
 //! Facts of the node for other programs, as a file that a POSIX shell sources and systemd reads (`EnvironmentFile=`).
 //! Its names are stable: docs/reference/node-environment.md. Nothing in it is secret.
 
-use crate::expected::expected;
+use crate::builders::legacy::api_server;
+use crate::expected::node_name;
 use crate::plan_inputs::PlanInputs;
 use quake_model::phase::Phase;
 use quake_model::spec::{NodeSpec, Role};
@@ -32,8 +33,6 @@ fn text(spec: &NodeSpec, known: &PlanInputs) -> String {
 /// The variables, each there on every node; empty where the node has none.
 fn variables(spec: &NodeSpec, known: &PlanInputs) -> [(&'static str, String); 12] {
     let instance = &known.instance;
-    let expected = expected(spec, instance);
-    let server = expected.api_servers.into_iter().next();
     [
         ("QUAKE_INSTANCE_ID", instance.instance_id.clone()),
         ("QUAKE_INSTANCE_TYPE", instance.instance_type.clone()),
@@ -43,8 +42,8 @@ fn variables(spec: &NodeSpec, known: &PlanInputs) -> [(&'static str, String); 12
         ("QUAKE_CLUSTER", spec.cluster.clone()),
         ("QUAKE_INSTANCE_GROUP", spec.instance_group.clone()),
         ("QUAKE_ROLE", spec.role.name().to_owned()),
-        ("QUAKE_NODE_NAME", expected.node_name),
-        ("QUAKE_API_SERVER", server.unwrap_or_default()),
+        ("QUAKE_NODE_NAME", node_name(spec, instance)),
+        ("QUAKE_API_SERVER", api_server(spec)),
         ("QUAKE_KUBERNETES_VERSION", spec.kubernetes.to_string()),
         ("QUAKE_KOPS_GENERATION", spec.generation.name().to_owned()),
     ]

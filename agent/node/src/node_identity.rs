@@ -7,7 +7,7 @@ mod access;
 
 pub use access::{AccessRule, access_rules};
 
-use crate::expected::expected;
+use crate::expected::node_name;
 use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
 use quake_model::facts::InstanceFacts;
 use quake_model::spec::NodeSpec;
@@ -87,7 +87,7 @@ pub fn node_place(node: &str) -> ObjectPlace {
 /// What the object of this node should say; `None` where the agent does not set it, or the node has no object.
 pub fn node_identity(spec: &NodeSpec, instance: &InstanceFacts) -> Option<NodeIdentity> {
     let wanted = spec.node_object.as_ref()?;
-    let node = expected(spec, instance).node_name;
+    let node = node_name(spec, instance);
     if node.is_empty() {
         return None;
     }

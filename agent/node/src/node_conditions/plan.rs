@@ -4,7 +4,7 @@
 //! A taint of an earlier configuration is removed, too, whatever the conditions are: nobody asks for it any more.
 
 use super::{Apply, ConditionKind, RemoverChoice, StartupTaint};
-use crate::expected::expected;
+use crate::expected::node_name;
 use crate::node_identity::{Taint, node_place};
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::facts::InstanceFacts;
@@ -76,7 +76,7 @@ pub fn conditions_plan(
     requested: Option<&StartupTaint>,
     noted: &[StartupTaint],
 ) -> Result<Option<ConditionsPlan>, Fault> {
-    let node = expected(spec, instance).node_name;
+    let node = node_name(spec, instance);
     if spec.role == Role::Bastion || node.is_empty() {
         return Ok(None);
     }
