@@ -64,7 +64,7 @@ mod surveyed;
 
 pub use check::{Certainty, Check, Finding, Severity, Source, Verdict};
 pub use dns::PUBLISHED;
-pub use kubelet::api_access;
+pub use kubelet::{Kubeconfig, api_access};
 pub use report::{CheckReport, Report, Status, Summary, judge};
 pub use table::{all, find};
 pub use wanted::WANTED;

@@ -21,7 +21,7 @@ const RESTORE: &str =
     "systemctl restart quake-agent.service writes it anew; then: systemctl restart kubelet.service";
 
 /// A kubeconfig: what its current context leads to.
-pub(super) struct Kubeconfig {
+pub struct Kubeconfig {
     cluster: Option<Yaml>,
     user: Option<Yaml>,
 }
@@ -131,25 +131,36 @@ impl Kubeconfig {
 
 /// Reads a kubeconfig; `file` reads the files that it names. `None` when it cannot be read, or names no certificate.
 pub fn api_access(text: &str, file: impl Fn(&str) -> Option<Vec<u8>>) -> Option<ApiAccess> {
-    let kubeconfig = of_text(text).ok()?;
-    let part = |node: &Yaml, name: &str| {
-        let inside = decoded(node, &format!("{name}-data"));
-        inside.or_else(|| file(node.text_of(name)?))
-    };
-    let server = kubeconfig.server()?.to_owned();
-    let is_plain = server.starts_with("http://");
-    let (cluster, user) = (kubeconfig.cluster.as_ref()?, kubeconfig.user.as_ref());
-    let of_user = |name: &str| user.and_then(|user| part(user, name));
-    let or_nothing = |found: Option<Vec<u8>>| match is_plain {
-        true => Some(found.unwrap_or_default()),
-        false => found,
-    };
-    Some(ApiAccess {
-        server,
-        ca_bundle: or_nothing(part(cluster, "certificate-authority"))?,
-        certificate: or_nothing(of_user("client-certificate"))?,
-        key: Secret::new(or_nothing(of_user("client-key"))?),
-    })
+    Kubeconfig::read(text)?.api_access(file)
+}
+
+impl Kubeconfig {
+    /// Reads a kubeconfig; `None` where it cannot be read.
+    pub fn read(text: &str) -> Option<Self> {
+        of_text(text).ok()
+    }
+
+    /// How it leads to its API server; `file` reads the files that it names. `None` when it names no certificate.
+    pub fn api_access(&self, file: impl Fn(&str) -> Option<Vec<u8>>) -> Option<ApiAccess> {
+        let part = |node: &Yaml, name: &str| {
+            let inside = decoded(node, &format!("{name}-data"));
+            inside.or_else(|| file(node.text_of(name)?))
+        };
+        let server = self.server()?.to_owned();
+        let is_plain = server.starts_with("http://");
+        let (cluster, user) = (self.cluster.as_ref()?, self.user.as_ref());
+        let of_user = |name: &str| user.and_then(|user| part(user, name));
+        let or_nothing = |found: Option<Vec<u8>>| match is_plain {
+            true => Some(found.unwrap_or_default()),
+            false => found,
+        };
+        Some(ApiAccess {
+            server,
+            ca_bundle: or_nothing(part(cluster, "certificate-authority"))?,
+            certificate: or_nothing(of_user("client-certificate"))?,
+            key: Secret::new(or_nothing(of_user("client-key"))?),
+        })
+    }
 }
 
 fn no_server(kubeconfig: &Kubeconfig) -> Option<String> {

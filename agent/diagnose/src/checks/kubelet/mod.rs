@@ -16,7 +16,7 @@ mod tests;
 
 pub(super) use config::cgroup_driver;
 pub(super) use flags::flags;
-pub use kubeconfig::api_access;
+pub use kubeconfig::{Kubeconfig, api_access};
 
 use super::check::{Check, Severity, Source};
 use quake_formats::journal::KnownLine;
