@@ -2,7 +2,8 @@
 //!
 //! The rules are those of Kubernetes' own leader election (client-go `leaderelection`, read 2026-11): a lease belongs to its holder
 //! for as long as it is renewed, and whoever wants it waits until it has seen *by its own clock* no renewal for the whole of its
-//! duration. Clocks of different nodes are never compared.
+//! duration. Clocks of different nodes are never compared, and the own one is not asked how much time went by: a wall clock is set,
+//! most often soon after a node's start.
 
 mod annotation;
 
@@ -12,6 +13,7 @@ use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, Served
 use quake_model::spec::KubernetesVersion;
 use quake_model::time::Timestamp;
 use serde_json::{Map, Value, json};
+use std::time::Duration;
 
 /// The name of the lease, and of its stand-in.
 pub const NAME: &str = "quake-agent";
@@ -35,13 +37,22 @@ pub enum LeaseKind {
     ConfigMap,
 }
 
-/// The last that was seen of the lease, and when it was first seen like that, by the own clock.
+/// The present of a candidate, by both of its clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Moment {
+    /// What is written into the lease.
+    pub now: Timestamp,
+    /// For how long the candidate has been one, by a clock that nobody sets.
+    pub running: Duration,
+}
+
+/// The last that was seen of the lease, and since when it was seen like that.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LastSeen {
     /// Who held it and when they said they had renewed it.
     pub renewal: (String, String),
-    /// When this was seen first.
-    pub since: Timestamp,
+    /// For how long the candidate had been one when this was seen first.
+    pub since: Duration,
 }
 
 /// What to do about the lease.
@@ -99,10 +110,10 @@ impl LeaseKind {
         found: Option<&ClusterObject>,
         me: &str,
         last_seen: Option<&LastSeen>,
-        now: Timestamp,
+        at: Moment,
     ) -> (Decision, Option<LastSeen>) {
         let Some(found) = found else {
-            let record = Record::taken_by(me, now, 0);
+            let record = Record::taken_by(me, at.now, 0);
             return (Decision::Create(self.object(None, &record)), None);
         };
         let held = self.read(found);
@@ -111,20 +122,20 @@ impl LeaseKind {
             Some(last) if last.renewal == renewal => last.clone(),
             _ => LastSeen {
                 renewal,
-                since: now,
+                since: at.running,
             },
         };
         let is_mine = held.holder == me;
-        let lasts_ms = held.seconds.saturating_mul(1000);
-        let is_over = held.holder.is_empty() || now.millis_since(seen.since) >= lasts_ms;
+        let unchanged = at.running.saturating_sub(seen.since);
+        let is_over = held.holder.is_empty() || unchanged >= Duration::from_secs(held.seconds);
         if !is_mine && !is_over {
             let holder = held.holder;
             return (Decision::Wait { holder }, Some(seen));
         }
         let record = if is_mine {
-            held.renewed_at(now)
+            held.renewed_at(at.now)
         } else {
-            Record::taken_by(me, now, held.transitions + 1)
+            Record::taken_by(me, at.now, held.transitions + 1)
         };
         let object = self.object(Some(found), &record);
         (Decision::Replace(object), Some(seen))
@@ -252,8 +263,11 @@ mod tests {
 
     const KINDS: [LeaseKind; 2] = [LeaseKind::Lease, LeaseKind::ConfigMap];
 
-    fn now(seconds: u64) -> Timestamp {
-        Timestamp(1_795_231_337_250 + seconds * 1000)
+    fn now(seconds: u64) -> Moment {
+        Moment {
+            now: Timestamp(1_795_231_337_250 + seconds * 1000),
+            running: Duration::from_secs(seconds),
+        }
     }
 
     fn object(value: &Value) -> ClusterObject {
@@ -339,6 +353,22 @@ mod tests {
                 panic!("{decision:?}");
             };
             assert_eq!(kind.read(&object(&renewed)).seconds, SECONDS);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_is_set_takes_no_lease_from_its_holder() {
+        for kind in KINDS {
+            let lease = taken(kind, "i-1");
+            let (_, seen) = kind.decide(Some(&lease), "i-2", None, now(5));
+            let set = |running| Moment {
+                now: now(86_400).now,
+                running: Duration::from_secs(running),
+            };
+            let (decision, _) = kind.decide(Some(&lease), "i-2", seen.as_ref(), set(64));
+            assert!(matches!(decision, Decision::Wait { .. }), "{decision:?}");
+            let (decision, _) = kind.decide(Some(&lease), "i-2", seen.as_ref(), set(65));
+            assert!(matches!(decision, Decision::Replace(_)), "{decision:?}");
         }
     }
 

@@ -3,11 +3,12 @@
 use super::cluster_client::ClusterClient;
 use crate::resident::addons::AddonPorts;
 use quake_addons::fault_of_change;
-use quake_addons::lease::{self, Decision, LastSeen, LeaseKind};
+use quake_addons::lease::{self, Decision, LastSeen, LeaseKind, Moment};
 use quake_model::addon::AddonStatus;
 use quake_model::cluster_object::ClusterObject;
 use quake_model::fault::Fault;
 use quake_model::ports::{Change, Condition};
+use tokio::time::Instant;
 
 /// Whose the lease is.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,6 +25,7 @@ pub(crate) enum Leadership {
 #[derive(Debug)]
 pub(crate) struct Candidate {
     name: String,
+    since: Instant,
     last_seen: Option<LastSeen>,
 }
 
@@ -32,6 +34,7 @@ impl Candidate {
     pub(crate) fn new(name: &str) -> Self {
         Self {
             name: name.to_owned(),
+            since: Instant::now(),
             last_seen: None,
         }
     }
@@ -51,12 +54,11 @@ impl Candidate {
         let (host, access) = (session.host(), session.access());
         let found = host.get_object(access, &place).await;
         let found = found.map_err(|error| fault_of_change(&place, error))?;
-        let (decision, seen) = kind.decide(
-            found.as_ref(),
-            &self.name,
-            self.last_seen.as_ref(),
-            host.now(),
-        );
+        let at = Moment {
+            now: host.now(),
+            running: self.since.elapsed(),
+        };
+        let (decision, seen) = kind.decide(found.as_ref(), &self.name, self.last_seen.as_ref(), at);
         self.last_seen = seen;
         let manager = super::cluster_client::MANAGER.to_owned();
         let change = match decision {
