@@ -1,16 +1,21 @@
 //! `cargo xtask simulate`: runs worlds until so many boots were made, or for so many minutes.
 
-use quake_simulation::{Bug, Options, Plan, report, run, schedule};
+use quake_simulation::{Bug, Options, Plan, WorldEnd, report, run, schedule};
+use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::sync_channel;
+use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 const USAGE: &str = "\
-usage: simulate [--seed S] [--boots N] [--minutes M] [--bug NAME] [--trace]
+usage: simulate [--seed S] [--boots N] [--minutes M] [--jobs J] [--bug NAME] [--trace]
        simulate --table
 
   --seed S     the seed of the first world; the next worlds have the seeds after it. Without one: a fresh one, printed
   --boots N    ends once so many boots were made; 500 if neither this nor --minutes is given, one world with --seed
   --minutes M  ends after so many minutes
+  --jobs J     runs so many worlds at once; prints the same as with one
   --bug NAME   plants a bug; ends when it is found
   --trace      prints every line of the trace
   --table      plants every bug in turn and prints after how many boots each was found";
@@ -21,6 +26,7 @@ struct Arguments {
     seed: Option<u64>,
     boots: Option<u64>,
     minutes: Option<u64>,
+    jobs: Option<u64>,
     bug: Option<Bug>,
     traces: bool,
 }
@@ -34,6 +40,7 @@ impl Arguments {
                 "--seed" => read.seed = Some(words.next()?.parse().ok()?),
                 "--boots" => read.boots = Some(words.next()?.parse().ok()?),
                 "--minutes" => read.minutes = Some(words.next()?.parse().ok()?),
+                "--jobs" => read.jobs = Some(words.next()?.parse().ok()?),
                 "--bug" => read.bug = Some(Bug::from_name(words.next()?)?),
                 "--trace" => read.traces = true,
                 _ => return None,
@@ -79,19 +86,11 @@ fn main() -> ExitCode {
     let first = arguments.seed.unwrap_or_else(fresh);
     println!("seeds from {first}");
     let started = Instant::now();
-    let mut sum = Sum::default();
     let options = Options {
         bug: arguments.bug,
         keeps_lines: arguments.traces,
     };
-    let mut told = started;
-    while !arguments.is_done(&sum, started) {
-        one(first.wrapping_add(sum.worlds), options, &mut sum);
-        if told.elapsed() > Duration::from_secs(60) {
-            told = Instant::now();
-            tell(&sum, started);
-        }
-    }
+    let sum = run_worlds(first, &arguments, options, started);
     tell(&sum, started);
     match sum.broken {
         0 => ExitCode::SUCCESS,
@@ -99,16 +98,79 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one world and reports what it broke.
-fn one(seed: u64, options: Options, sum: &mut Sum) {
-    let plan = Plan::new(seed);
+/// A world that was run: how many came before it, its plan and its end.
+type Ended = (u64, Plan, WorldEnd);
+
+/// Worlds that are run before those ahead of them are reported, for each thread: enough that none waits for a long world.
+const AHEAD: usize = 64;
+
+/// Runs worlds from the seed `first` on until enough was done.
+fn run_worlds(first: u64, arguments: &Arguments, options: Options, started: Instant) -> Sum {
+    let jobs = usize::try_from(arguments.jobs.unwrap_or(1)).unwrap_or(1);
+    if jobs <= 1 {
+        let ended = (0..).map(|number| run_one(first, number, options));
+        return add_up(ended, arguments, options, started);
+    }
+    let next = AtomicU64::new(0);
+    thread::scope(|scope| {
+        let (sender, ended) = sync_channel(jobs * AHEAD);
+        for _ in 0..jobs {
+            let (sender, next) = (sender.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    // Nobody listens any more once enough was done.
+                    if sender.send(run_one(first, number, options)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        add_up(ended.into_iter(), arguments, options, started)
+    })
+}
+
+fn run_one(first: u64, number: u64, options: Options) -> Ended {
+    let plan = Plan::new(first.wrapping_add(number));
     let end = run(&plan, options);
+    (number, plan, end)
+}
+
+/// Reports worlds in the order of their seeds, whichever ends first.
+fn add_up(
+    ended: impl Iterator<Item = Ended>,
+    arguments: &Arguments,
+    options: Options,
+    started: Instant,
+) -> Sum {
+    let mut sum = Sum::default();
+    let mut told = started;
+    let mut early = BTreeMap::new();
+    for (number, plan, end) in ended {
+        early.insert(number, (plan, end));
+        while let Some((plan, end)) = early.remove(&sum.worlds) {
+            take(&plan, end, options, &mut sum);
+            if told.elapsed() > Duration::from_secs(60) {
+                told = Instant::now();
+                tell(&sum, started);
+            }
+            if arguments.is_done(&sum, started) {
+                return sum;
+            }
+        }
+    }
+    sum
+}
+
+/// Counts a world, and reports what it broke.
+fn take(plan: &Plan, end: WorldEnd, options: Options, sum: &mut Sum) {
+    let seed = plan.seed;
     sum.worlds += 1;
     sum.boots += end.boots;
     sum.ready += end.ready;
     sum.simulated += end.simulated;
     if options.keeps_lines {
-        println!("{}{}", schedule(&plan), end.trace.lines());
+        println!("{}{}", schedule(plan), end.trace.lines());
         println!("seed {seed}: digest {:016x}", end.trace.digest());
     }
     if let Some(found) = end.violation {
@@ -122,7 +184,7 @@ fn one(seed: u64, options: Options, sum: &mut Sum) {
             );
             return;
         }
-        println!("{}", report(&plan, &found, &commit(), options));
+        println!("{}", report(plan, &found, &commit(), options));
     }
 }
 

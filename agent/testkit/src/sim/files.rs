@@ -39,10 +39,8 @@ impl Files for SimHost {
     async fn list_directory(&self, path: &str) -> Result<Vec<String>, PortError> {
         self.call("list_directory", |world| {
             let prefix = format!("{}/", path.trim_end_matches('/'));
-            let below = world
-                .files
-                .keys()
-                .filter_map(|found| found.strip_prefix(&prefix));
+            let from = world.files.range(prefix.clone()..);
+            let below = from.map_while(|(found, _)| found.strip_prefix(&prefix));
             let mut names: Vec<String> = below
                 .filter_map(|rest| rest.split('/').next().map(str::to_owned))
                 .collect();
@@ -190,10 +188,10 @@ impl DirectoryWatch for SimWatch<'_> {
 
 fn entries(world: &World, directory: &str) -> Entries {
     let below = format!("{directory}/");
-    let paths = world.files.keys().filter(|path| {
-        let name = path.strip_prefix(&below);
-        name.is_some_and(|name| !name.contains('/'))
-    });
+    let from = world.files.range(below.clone()..).map(|(path, _)| path);
+    let paths = from
+        .take_while(|path| path.starts_with(&below))
+        .filter(|path| !path[below.len()..].contains('/'));
     let stamped = |path: &String| (path.clone(), stamp(world, path));
     // Of the directory itself no more than whether it is there: its stamp says nothing of what is in it.
     let itself = world.files.get_key_value(directory);
@@ -214,8 +212,10 @@ fn stamp(world: &World, path: &str) -> Option<FileStamp> {
         _ => 0,
     };
     // A file is replaced and never written into, so its inode is another where its bytes are.
-    let inode = file.contents.iter().fold(0_u64, |sum, byte| {
-        sum.wrapping_mul(31).wrapping_add(u64::from(*byte))
+    let inode = file.contents.chunks(8).fold(0_u64, |sum, bytes| {
+        let mut word = [0; 8];
+        word[..bytes.len()].copy_from_slice(bytes);
+        (sum ^ u64::from_le_bytes(word)).wrapping_mul(0x9e37_79b9_7f4a_7c15)
     });
     Some(FileStamp {
         size: file.contents.len() as u64 + links as u64,
