@@ -3,6 +3,7 @@
 use super::Planted;
 use crate::preview::sample::Sample;
 use crate::preview::side::ClusterSide;
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::{DockerRuntime, EtcdProvider, Runtime};
 
 pub(super) fn kubelet_config(text: &str) -> Sample {
@@ -105,8 +106,11 @@ fn locked(version: &str, gate: &str) -> ClusterSide {
 /// With the policy of an audit log.
 fn audited(version: &str) -> ClusterSide {
     let text = "apiVersion: audit.k8s.io/v1beta1\nkind: Policy\nrules: []\n";
-    let sample = Sample::new(version);
-    sample.file("/srv/kubernetes/audit.yaml", text).done()
+    let mut sample = Sample::new(version);
+    // As what a spec has of its own is: nobody knows whether it may be shown.
+    let file = File::secret("/srv/kubernetes/audit.yaml", Source::bytes(text));
+    sample.node.items.push(Item::File(file));
+    sample.done()
 }
 
 /// With this configuration of containerd.
