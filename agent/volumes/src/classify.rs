@@ -44,13 +44,11 @@ pub struct Verdict<'a> {
     pub slot: Option<Slot>,
     pub class: VolumeClass,
     pub rule: Rule,
-    /// Whether EC2 listed it twice, differently.
-    pub inconsistent: bool,
-    /// Where EC2 did: the slot of each listing that is not ignored; `None` stands for any.
+    /// Where EC2 listed it twice, differently: the slot of each listing that is not ignored; `None` stands for any.
     pub(super) claims: Vec<Option<Slot>>,
 }
 
-/// Judges every volume, in the order of their ids. One that is listed twice, differently, is marked, and judged
+/// Judges every volume, in the order of their ids. One that is listed twice, differently, is judged
 /// by the listing that puts it here, else by the one that speaks most for it.
 pub(super) fn classify(world: &World) -> Vec<Verdict<'_>> {
     let mut listed: Vec<&VolumeFacts> = world.volumes.iter().collect();
@@ -83,11 +81,7 @@ fn judge_listings<'a>(world: &World, listings: &[&'a VolumeFacts]) -> Option<Ver
         (class != VolumeClass::Ignored, is_here, class, is_held)
     };
     let chosen = verdicts.into_iter().rev().max_by_key(weight)?;
-    Some(Verdict {
-        inconsistent: true,
-        claims,
-        ..chosen
-    })
+    Some(Verdict { claims, ..chosen })
 }
 
 /// A volume's listing, without its id, as something that has an order and in which the order of its attachments
@@ -158,7 +152,6 @@ fn judge<'a>(world: &World, volume: &'a VolumeFacts) -> Verdict<'a> {
         slot,
         class,
         rule,
-        inconsistent: false,
         claims: Vec::new(),
     }
 }

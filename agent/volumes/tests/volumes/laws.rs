@@ -25,14 +25,14 @@ pub(crate) fn outcome(world: &World) -> Outcome {
     }
 }
 
-/// Each volume's id, slot, standing, rule, and whether it was listed differently.
+/// Each volume's id, slot, standing and rule.
 fn verdicts(world: &World) -> Vec<String> {
     let decision = select_volumes(world);
     let shown = decision.verdicts.iter().map(|verdict| {
         let slot = verdict.slot.as_ref().map(Slot::to_string);
         let (class, rule) = (verdict.class.name(), verdict.rule);
         let id = &verdict.volume.volume_id;
-        format!("{id} {slot:?} {class} {rule} {}", verdict.inconsistent)
+        format!("{id} {slot:?} {class} {rule}")
     });
     shown.collect()
 }
