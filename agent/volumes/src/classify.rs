@@ -224,3 +224,49 @@ pub fn is_adopted(volume: &VolumeFacts, cluster_generation: &ClusterGeneration) 
     let uid = tags::operators(&volume.tags, tags::ADOPT);
     uid.is_some_and(|uid| cluster_generation.uids.contains(uid))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{volume, world};
+    use serde_json::{Value, json};
+
+    /// How `vol-1` is judged that is listed like this and like that, in both orders.
+    fn judged(this: &Value, that: &Value) -> (VolumeClass, bool, usize) {
+        let of = |listings: Value| {
+            let world = world(&listings);
+            let verdicts = classify(&world);
+            let verdict = verdicts.first().expect("it is listed");
+            let is_held = !verdict.volume.attachments.is_empty();
+            (verdict.class, is_held, verdict.claims.len())
+        };
+        let judged = of(json!([this, that]));
+        assert_eq!(judged, of(json!([that, this])), "no order matters");
+        judged
+    }
+
+    fn attached(mut volume: Value, instance: &str) -> Value {
+        volume["atts"] =
+            json!([{"instance": instance, "state": "attached", "device": "/dev/xvdba"}]);
+        volume
+    }
+
+    #[test]
+    fn a_volume_that_is_listed_twice_is_judged_by_the_listing_that_weighs_most() {
+        let tags = json!({"k8s.io/etcd/main": "a/a,b"});
+        let free = volume("vol-1", &tags);
+        let untagged = volume("vol-1", &json!({}));
+        let candidate = VolumeClass::Candidate;
+        // One that is not etcd's weighs nothing, even where it is here.
+        let here = attached(untagged.clone(), "i-1");
+        assert_eq!(judged(&free, &here), (candidate, false, 1));
+        // One that is here goes before one that is not.
+        let held = attached(free.clone(), "i-1");
+        assert_eq!(judged(&free, &held), (candidate, true, 2));
+        // One that somebody has goes before one that nobody has.
+        let by_peer = attached(free.clone(), "i-2");
+        assert_eq!(judged(&free, &by_peer), (candidate, true, 2));
+        // A listing that is repeated as it was says nothing new.
+        assert_eq!(judged(&free, &free), (candidate, false, 0));
+    }
+}

@@ -56,7 +56,7 @@ fn taken<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::facts::InstanceState;
+    use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeState};
     use quake_model::time::Timestamp;
     use std::collections::BTreeMap;
 
@@ -80,5 +80,41 @@ mod tests {
             device_names: names[..2].to_vec(),
         };
         assert_eq!(device_names(&slot, "i-0a", &[], &[view])[0], names[2]);
+    }
+
+    #[test]
+    fn a_name_that_only_a_volume_shows_is_in_use_for_its_own_instance() {
+        let slot = Slot::new("main", "a");
+        let names = device_names(&slot, "i-0a", &[], &[]);
+        let volume = VolumeFacts {
+            volume_id: "vol-0a".into(),
+            zone: "z".into(),
+            state: VolumeState::InUse,
+            size_gib: 1,
+            created: Timestamp(0),
+            encrypted: false,
+            multi_attach: false,
+            snapshot_id: None,
+            tags: BTreeMap::new(),
+            attachments: vec![Attachment {
+                instance_id: "i-0a".into(),
+                state: AttachmentState::Attached,
+                device_name: names[0].clone(),
+                since: None,
+                delete_on_termination: false,
+            }],
+        };
+        let of = |id: &str| device_names(&slot, id, std::slice::from_ref(&volume), &[]);
+        assert_eq!(of("i-0a")[..7], names[1..]);
+        assert_eq!(of("i-0b"), names);
+    }
+
+    /// A place that moves between versions would reuse a name that was given up a moment ago.
+    #[test]
+    fn the_places_of_slots_are_these() {
+        let first =
+            |etcd, member| device_names(&Slot::new(etcd, member), "i-0a", &[], &[])[0].clone();
+        let places = [first("main", "a"), first("main", "b"), first("events", "a")];
+        assert_eq!(places, ["/dev/xvdco", "/dev/xvdbr", "/dev/xvdba"]);
     }
 }

@@ -170,4 +170,18 @@ mod tests {
         journal.refused();
         assert!(journal.attempt.is_some_and(|attempt| attempt.doubtful));
     }
+
+    #[test]
+    fn an_ask_ends_when_its_own_volume_is_seen_and_the_member_stays() {
+        let mut journal = Journal::new("i-0a");
+        journal.ask(&slot(), "vol-0a", "/dev/xvdba", Timestamp(1));
+        journal.attached("vol-0b");
+        assert!(journal.attempt.is_some(), "another volume says nothing");
+        journal.attached("vol-0a");
+        assert_eq!(journal.attempt, None);
+        assert_eq!(journal.member.as_deref(), Some("a"));
+        journal.ask(&slot(), "vol-0a", "/dev/xvdba", Timestamp(1));
+        journal.give_up();
+        assert_eq!(journal, Journal::new("i-0a"));
+    }
 }

@@ -330,3 +330,6 @@ pub fn instance_state(state: InstanceState) -> &'static str {
         InstanceState::Unknown => "unknown",
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests;

@@ -279,3 +279,58 @@ impl RecordedVolume {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{scenario, volume};
+
+    fn decide(scenario: &Value) -> ScenarioOutcome {
+        let text = json!([scenario]).to_string();
+        let scenarios = read_scenarios(&text).expect("a scenario");
+        scenarios.first().expect("there is one").decide()
+    }
+
+    #[test]
+    fn a_scenario_agrees_only_with_what_it_came_to() {
+        let tags = json!({"k8s.io/etcd/main": "a/a,b"});
+        let mut world = scenario(&json!([volume("vol-1", &tags), volume("vol-2", &tags)]));
+        world["intent"] = json!("a");
+        let outcome = decide(&world);
+        assert_eq!(outcome.agrees, None, "nothing is expected");
+        let (slot, found) = outcome.decisions.iter().next().expect("one is decided");
+        assert_eq!(found["detail"], json!(["vol-1", "vol-2"]), "{found}");
+        world["expect"] = json!({"member": outcome.member, "slots": outcome.decisions});
+        assert_eq!(decide(&world).agrees, Some(true));
+        for (key, other) in [
+            ("action", json!("ADOPT")),
+            ("code", json!("OK_ATTACH")),
+            ("volume", json!("vol-9")),
+            ("detail", json!(["vol-1"])),
+        ] {
+            let mut wrong = world.clone();
+            wrong["expect"]["slots"][slot][key] = other;
+            assert_eq!(decide(&wrong).agrees, Some(false), "another {key}");
+        }
+        let mut wrong = world.clone();
+        wrong["expect"]["member"] = json!("z");
+        assert_eq!(decide(&wrong).agrees, Some(false), "another member");
+        wrong = world.clone();
+        wrong["expect"]["slots"] = json!({});
+        assert_eq!(decide(&wrong).agrees, Some(false), "fewer slots");
+    }
+
+    #[test]
+    fn a_volume_of_a_snapshot_names_it() {
+        let mut copy = volume("vol-1", &json!({}));
+        copy["snapshot"] = json!("snap-1");
+        let text = json!([scenario(&json!([copy, volume("vol-2", &json!({}))]))]).to_string();
+        let scenarios = read_scenarios(&text).expect("a scenario");
+        let volumes = scenarios
+            .first()
+            .map(|it| it.world().volumes)
+            .unwrap_or_default();
+        let snapshots = volumes.iter().map(|it| it.snapshot_id.as_deref());
+        assert_eq!(snapshots.collect::<Vec<_>>(), [Some("snap-1"), None]);
+    }
+}

@@ -225,6 +225,9 @@ pub fn fired(decision: &Decision<'_>, stage: &Stage, rule: Rule) -> Vec<String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::tests::{volume, world};
+    use crate::select_volumes;
+    use serde_json::json;
 
     #[test]
     fn every_rule_is_of_some_stage_and_says_what_it_means() {
@@ -233,5 +236,164 @@ mod tests {
             assert!(listed, "{rule} is of no stage");
             assert!(rule.meaning().ends_with('.'), "{rule}: {}", rule.meaning());
         }
+    }
+
+    fn main_a() -> Slot {
+        Slot::new("main", "a")
+    }
+
+    fn decided(action: Action, rule: Rule) -> SlotDecision {
+        SlotDecision::with_volume(action, rule, "vol-1")
+    }
+
+    /// A world with `vol-1` and `vol-2`, both of `main/a`; the second is pinned.
+    fn two_volumes() -> World {
+        let tags = json!({"k8s.io/etcd/main": "a/a,b"});
+        let pinned = json!({"k8s.io/etcd/main": "a/a,b", PIN: "main/a"});
+        world(&json!([volume("vol-1", &tags), volume("vol-2", &pinned)]))
+    }
+
+    #[test]
+    fn a_slot_says_why_it_came_out_so() {
+        let world = two_volumes();
+        let slot = main_a();
+        let of = |decided: &SlotDecision| why(&world, Some(&slot), decided);
+        let pinned = SlotDecision::with_volume(Action::Attach, Rule::Attach, "vol-2");
+        assert_eq!(of(&pinned), "vol-2 is pinned and free");
+        for (action, rule, wanted) in [
+            (
+                Action::Adopt,
+                Rule::AlreadyOurs,
+                "vol-1 is on this instance",
+            ),
+            (
+                Action::Attach,
+                Rule::Attach,
+                "vol-1 alone is fit for main/a, and it is free",
+            ),
+            (
+                Action::Adopt,
+                Rule::Surplus,
+                "main/a runs on vol-1, and goes on although others have its tags",
+            ),
+            (
+                Action::Adopt,
+                Rule::SplitBundle,
+                "members of different names run here",
+            ),
+            (
+                Action::Wait,
+                Rule::OrderedBehindMain,
+                "vol-1 is taken once the slots before it are held",
+            ),
+            (
+                Action::Wait,
+                Rule::BundleBlocked,
+                "vol-1 could be attached, and another slot of the member is refused",
+            ),
+            (
+                Action::Wait,
+                Rule::VolumeCreating,
+                "vol-1 of main/a is being created",
+            ),
+        ] {
+            assert_eq!(of(&decided(action, rule)), wanted);
+        }
+    }
+
+    #[test]
+    fn a_candidate_says_whether_it_was_chosen_and_what_stood_in_the_way() {
+        let world = two_volumes();
+        let verdicts = select_volumes(&world).verdicts;
+        let of = |verdict: usize, decided: SlotDecision| {
+            let decision = Decision {
+                member: Some("a".to_owned()),
+                slots: vec![(main_a(), decided)],
+                node: None,
+                verdicts: Vec::new(),
+            };
+            verdict_of(&world, &decision, &verdicts[verdict])
+        };
+        let none = |rule| SlotDecision::new(Action::Refuse, rule);
+        assert_eq!(of(0, decided(Action::Attach, Rule::Attach)), "chosen");
+        assert_eq!(of(0, decided(Action::Adopt, Rule::AlreadyOurs)), "chosen");
+        assert_eq!(
+            of(0, decided(Action::Wait, Rule::HeldByPeer)),
+            "the only one in question; W_HELD_BY_PEER stands in the way"
+        );
+        assert_eq!(
+            of(0, none(Rule::DuplicateVolumes)),
+            "others have the same tags, and nobody chooses among them"
+        );
+        assert_eq!(of(0, none(Rule::MultiplePins)), "others are pinned");
+        assert_eq!(
+            of(1, none(Rule::MultiplePins)),
+            "it is pinned, and it is not the only one"
+        );
+        assert_eq!(
+            of(1, decided(Action::Adopt, Rule::Surplus)),
+            "the member runs on vol-1"
+        );
+        assert_eq!(
+            of(1, decided(Action::Refuse, Rule::ZoneMismatch)),
+            "vol-1 may be the slot's too, and E_ZONE_MISMATCH speaks against it"
+        );
+        assert_eq!(
+            of(1, decided(Action::Attach, Rule::Attach)),
+            "vol-1 is pinned"
+        );
+        assert_eq!(of(0, none(Rule::NoVolume)), "E_NO_VOLUME decided the slot");
+    }
+
+    #[test]
+    fn a_candidate_of_a_slot_that_is_not_decided_names_the_members_that_are() {
+        let world = two_volumes();
+        let verdicts = select_volumes(&world).verdicts;
+        let of = |member: Option<&str>| {
+            let decision = Decision {
+                member: member.map(str::to_owned),
+                slots: vec![(
+                    Slot::new("main", "b"),
+                    decided(Action::Attach, Rule::Attach),
+                )],
+                node: None,
+                verdicts: Vec::new(),
+            };
+            verdict_of(&world, &decision, &verdicts[0])
+        };
+        assert_eq!(of(Some("b")), "this node runs the member b");
+        assert_eq!(of(None), "this node takes no member now");
+    }
+
+    #[test]
+    fn a_rule_without_a_sentence_of_its_own_says_its_meaning() {
+        assert_eq!(sentence(Rule::Deleting), "it is deleted or about to be");
+    }
+
+    #[test]
+    fn a_rule_names_what_it_decided_in_its_own_stage() {
+        let world = two_volumes();
+        let decision = Decision {
+            slots: vec![(main_a(), SlotDecision::new(Action::Refuse, Rule::NoVolume))],
+            node: Some(SlotDecision::new(Action::Refuse, Rule::NoVolume)),
+            ..select_volumes(&world)
+        };
+        let [volumes, slots, node] = STAGES else {
+            panic!("three stages");
+        };
+        assert_eq!(
+            fired(&decision, volumes, Rule::Candidate),
+            ["vol-1", "vol-2"]
+        );
+        assert_eq!(fired(&decision, volumes, Rule::NotOurs), [""; 0]);
+        assert_eq!(fired(&decision, slots, Rule::NoVolume), ["main/a"]);
+        assert_eq!(fired(&decision, node, Rule::NoVolume), ["*"]);
+        let two = SlotDecision::new(Action::Refuse, Rule::HoldsTwoMembers);
+        let decision = Decision {
+            node: Some(two),
+            ..decision
+        };
+        assert_eq!(fired(&decision, node, Rule::HoldsTwoMembers), ["*"]);
+        assert_eq!(fired(&decision, slots, Rule::HoldsTwoMembers), ["*"]);
     }
 }

@@ -57,3 +57,45 @@ pub fn begun_restores(facts: &Facts, etcd: &str, now: Timestamp) -> Vec<BegunRes
     found.dedup();
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::tests::{volume, world};
+    use crate::world::ClusterGeneration;
+    use serde_json::json;
+
+    #[test]
+    fn a_restore_is_seen_for_a_day_by_the_volumes_of_its_own_etcd_cluster() {
+        let now = Timestamp(1_800_000_000_000);
+        let at = |age_ms: u64| restored_tag("0123", Timestamp(now.0 - age_ms));
+        let main = "k8s.io/etcd/main";
+        let mut of_another = volume("vol-5", &json!({main: "a/a", RESTORED: at(0)}));
+        of_another["tags"]["KubernetesCluster"] = json!("another");
+        let volumes = json!([
+            volume("vol-2", &json!({main: "a/a,b", RESTORED: at(LASTS_MS)})),
+            volume("vol-1", &json!({main: "b/a,b", RESTORED: at(0)})),
+            volume("vol-3", &json!({main: "a/a,b", RESTORED: at(LASTS_MS + 1)})),
+            volume(
+                "vol-4",
+                &json!({"k8s.io/etcd/events": "a/a,b", RESTORED: at(0)})
+            ),
+            of_another,
+            volume("vol-6", &json!({main: "a/a,b", RESTORED: "0123"})),
+            volume("vol-7", &json!({main: "a/a,b"})),
+        ]);
+        let facts = Facts {
+            cluster: "c.example".to_owned(),
+            etcd: Vec::new(),
+            zones: [].into(),
+            cluster_generation: ClusterGeneration::default(),
+            volumes: world(&volumes).volumes,
+            instances: Vec::new(),
+            settled: true,
+        };
+        let begun = |id: &str| (id.to_owned(), "0123".to_owned());
+        let found = begun_restores(&facts, "main", now);
+        assert_eq!(found, [begun("vol-1"), begun("vol-2")]);
+        assert_eq!(begun_restores(&facts, "events", now), [begun("vol-4")]);
+    }
+}
