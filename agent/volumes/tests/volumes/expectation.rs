@@ -39,8 +39,14 @@ fn volume(etcd: &str, member: &str, created: Timestamp, since: Option<Timestamp>
 fn expected(etcd: &str, created: Timestamp, other: &VolumeFacts) -> Option<Expectation> {
     let own = volume(etcd, "a", created, None);
     let volumes = [own.clone(), other.clone()];
-    let life = ClusterGeneration::default();
-    expects_data("c.example", &Slot::new(etcd, "a"), &own, &volumes, &life)
+    let generation = ClusterGeneration::default();
+    expects_data(
+        "c.example",
+        &Slot::new(etcd, "a"),
+        &own,
+        &volumes,
+        &generation,
+    )
 }
 
 #[test]
