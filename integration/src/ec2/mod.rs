@@ -147,12 +147,6 @@ impl Ec2 {
         made.text_of("volumeId").to_owned()
     }
 
-    /// Deletes a free volume.
-    pub fn delete_volume(&self, volume: &str) {
-        self.call("DeleteVolume", &[("VolumeId".to_owned(), volume)]);
-        self.inner().state.forget_volume(volume);
-    }
-
     /// Writes a tag at once.
     pub fn tag(&self, resource: &str, key: &str, value: &str) {
         let parameters = [
@@ -184,25 +178,6 @@ impl Ec2 {
         if let (Some(held), Some(machines)) = (held, machines) {
             machines.plug(&held);
         }
-    }
-
-    /// Detaches a volume that is attached, as an operator would: its device goes, then it is free.
-    pub fn detach(&self, volume: &str) {
-        let (held, machines) = {
-            let mut inner = self.inner();
-            self.observe(&mut inner, false);
-            (inner.state.held(volume), inner.machines.reported())
-        };
-        let Some(held) = held else { return };
-        if let Some(machines) = machines {
-            machines.unplug(&held);
-        }
-        // moto wants to hear of the instance, too.
-        let parameters = [
-            ("VolumeId".to_owned(), volume),
-            ("InstanceId".to_owned(), held.instance.as_str()),
-        ];
-        self.call("DetachVolume", &parameters);
     }
 
     /// The volumes of an instance now, with their device names.

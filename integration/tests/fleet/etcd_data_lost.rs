@@ -328,7 +328,7 @@ impl Fleet {
                 .split("--consent ")
                 .nth(1)
                 .and_then(|rest| rest.lines().next());
-            let words = words.unwrap_or_else(|| panic!("{cell}: {planned}"));
+            let words = words.expect("the words of consent");
             let execute = format!("--execute {DOWN} --consent {words}");
             let (status, said) = node.restore(age, &execute);
             assert_eq!(status, 0, "{cell}: {said}");
@@ -343,7 +343,7 @@ impl Fleet {
         }
         for node in &self.nodes {
             let ready = node.machine.becomes_ready(120);
-            ready.unwrap_or_else(|why| panic!("{cell}: {why}"));
+            assert_eq!(ready, Ok(()), "{cell}");
         }
         self.has_keys(age.keys(), &cell);
     }
@@ -386,18 +386,12 @@ fn table(case: &str, groups: &'static str, group_of: fn(&str) -> String, ages: [
 
 #[test]
 fn etcd_data_lost_in_one_group() {
-    let of_all = |_: &str| "control-plane".to_owned();
-    let ages = [Age::Old, Age::Fresh];
-    table("etcd-data-lost-in-one-group", "one group", of_all, ages);
+    let (case, ages) = ("etcd-data-lost-in-one-group", [Age::Old, Age::Fresh]);
+    table(case, "one group", |_| "control-plane".to_owned(), ages);
 }
 
 #[test]
 fn etcd_data_lost_in_three_groups() {
-    let ages = [Age::Fresh, Age::Old];
-    table(
-        "etcd-data-lost-in-three-groups",
-        "three groups",
-        group,
-        ages,
-    );
+    let (case, ages) = ("etcd-data-lost-in-three-groups", [Age::Fresh, Age::Old]);
+    table(case, "three groups", group, ages);
 }
