@@ -9,8 +9,8 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::{Clock, Cloud, Condition, EtcdPrograms, Object, Objects, SnapshotRestore};
 use quake_volumes::restore::{
-    COMMAND_OBJECT, CONTROL, RESTORED, Refusal, command_name, done_tag, member_layout,
-    refusal_fault, restore_command, restored_tag,
+    COMMAND_OBJECT, CONTROL, MemberLayout, RESTORED, Refusal, RestorePlan, command_name, done_tag,
+    member_layout, refusal_fault, restore_command, restored_tag,
 };
 use std::collections::BTreeMap;
 
@@ -127,18 +127,7 @@ pub async fn restore_member<H: EtcdPrograms + Clock + Sync, C: Cloud + Sync>(
         return Err(blocker.fault());
     }
     let plan = &prepared.plan;
-    let members: Vec<String> = plan
-        .members
-        .iter()
-        .map(|it| it.facts.name.clone())
-        .collect();
-    let layout = member_layout(&plan.cluster, &plan.etcd, &members).ok_or_else(|| {
-        let summary = format!(
-            "kops legacy has no place for the etcd cluster {}",
-            plan.etcd
-        );
-        Fault::new(Code::ConfigUnsupported, summary)
-    })?;
+    let layout = layout_of(plan)?;
     let data_directory = format!("{}/{}", place.mount, layout.data);
     let snapshot = snapshot_of(prepared)?;
     let mark: String = snapshot.sha256.chars().take(12).collect();
@@ -181,6 +170,22 @@ pub async fn restore_member<H: EtcdPrograms + Clock + Sync, C: Cloud + Sync>(
         member: place.member.clone(),
         aside,
         data_directory,
+    })
+}
+
+/// Where the members have their data, and how they reach each other.
+fn layout_of(plan: &RestorePlan) -> Result<MemberLayout, Fault> {
+    let members: Vec<String> = plan
+        .members
+        .iter()
+        .map(|it| it.facts.name.clone())
+        .collect();
+    member_layout(&plan.cluster, &plan.etcd, &members).ok_or_else(|| {
+        let summary = format!(
+            "kops legacy has no place for the etcd cluster {}",
+            plan.etcd
+        );
+        Fault::new(Code::ConfigUnsupported, summary)
     })
 }
 
