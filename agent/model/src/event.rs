@@ -226,7 +226,7 @@ events! {
         symptoms: BTreeSet<Symptom>,
     },
     /// All certificates of the node with their dates. Emitted once it is ready, and on each
-    /// change; by a boot where they are from the state store.
+    /// change.
     CertificatesHeld = ["certificates-held", OTHER, Debug, Node] {
         certificates: Vec<CertificateDates>,
     },

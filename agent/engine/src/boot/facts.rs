@@ -3,6 +3,7 @@
 use crate::boot::ReportPlace;
 use crate::boot::storage::StorageState;
 use crate::request::Request;
+use quake_model::certificates::CertificateDates;
 use quake_model::digest::Digest;
 use quake_model::facts::{InstanceFacts, NetworkFacts, OsFacts};
 use quake_model::fault::{Code, Fault};
@@ -16,9 +17,10 @@ use quake_node::dns::{Upkeep, upkeep};
 use quake_node::node::Node;
 use quake_node::node_conditions::{ConditionsPlan, StartupTaint, conditions_plan, without_reports};
 use quake_node::node_identity::{NodeIdentity, node_identity};
+use quake_node::pki::dates_of_keypairs;
 use quake_node::plan_inputs::{Credentials, EtcdManifest, PlanInputs};
 use quake_node::repair::{Subject, subject};
-use quake_node::steps::Issued;
+use quake_node::steps::{Issued, orders};
 use quake_node::watch::{self, Watch};
 use quake_volumes::MountedSlot;
 use std::collections::BTreeMap;
@@ -109,6 +111,16 @@ impl BootFacts {
     /// Whether etcd's pods wait for their volumes while the rest of the node goes on.
     pub(crate) fn holds_etcd_back(&self) -> bool {
         self.spec().is_ok_and(|spec| spec.holds_etcd_back())
+    }
+
+    /// Until when the keypairs from the state store are valid; none on a node whose certificates are ordered, of which the loop
+    /// that renews them says it.
+    pub(crate) fn certificates(&self) -> Vec<CertificateDates> {
+        let is_ordered = |spec: &Arc<NodeSpec>| orders(spec).next().is_some();
+        match self.spec.as_ref().is_some_and(is_ordered) {
+            true => Vec::new(),
+            false => dates_of_keypairs(&self.credentials.keypairs),
+        }
     }
 
     /// What the node has to do with its cluster's add-ons.

@@ -32,6 +32,7 @@ use futures_util::future::{Either, select};
 use futures_util::stream::FuturesUnordered;
 use quake_model::backoff::ARRIVAL;
 use quake_model::boot::BootState;
+use quake_model::certificates::CertificateDates;
 use quake_model::event::Event;
 use quake_model::fault::{Class, Code, Fault};
 use quake_model::phase::{PHASES, Phase};
@@ -67,6 +68,8 @@ pub struct Verdict {
     pub left: ManagedSnapshot,
     /// What certificates are renewed by while the node is ready; `None` where there are none to renew.
     pub renewal: Option<Renewal>,
+    /// Until when certificates are valid that nobody renews here.
+    pub certificates: Vec<CertificateDates>,
     /// What the node has to do with its cluster's add-ons; `None` when that is nothing, or the node is not ready.
     pub addon_mode: Option<AddonMode>,
     /// What the cluster's object of the node is to say, where the agent says it.
@@ -134,6 +137,7 @@ pub async fn boot<H: Host>(host: &H, emitter: &Emitter, request: &Request, stop:
         planned,
         watches,
         renewal: context.know(Renewal::from_facts).filter(|_| is_ready),
+        certificates: context.know(BootFacts::certificates),
         addon_mode: context.know(BootFacts::addon_mode).filter(|_| is_ready),
         identity: context.know(BootFacts::identity).filter(|_| is_ready),
         conditions: conditions.filter(|_| is_ready),

@@ -148,6 +148,7 @@ mod tests {
         let mut verdict = Verdict {
             fault: None,
             renewal: None,
+            certificates: Vec::new(),
             addon_mode: None,
             conditions: None,
             identity: None,

@@ -27,6 +27,7 @@ use drift::Drift;
 use names::Names;
 use node_conditions::NodeConditions;
 use node_object::NodeObject;
+use quake_model::event::Event;
 use quake_model::ports::Host;
 use repair::Repair;
 use schedule::run;
@@ -63,6 +64,10 @@ pub async fn keep_looking<H: Host>(
     stop: Stop,
 ) {
     let context = &Context::new(host, emitter, request, stop);
+    if !verdict.certificates.is_empty() {
+        let certificates = verdict.certificates.clone();
+        emitter.emit(Event::CertificatesHeld { certificates });
+    }
     // Certificates that are issued anew are no drift.
     let managed = &Mutex::new(verdict.left.clone());
     let certificates = async {

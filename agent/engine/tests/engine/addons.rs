@@ -62,6 +62,7 @@ fn verdict(me: &str) -> Verdict {
     Verdict {
         fault: None,
         renewal: None,
+        certificates: Vec::new(),
         addon_mode: Some(AddonMode::Reconcile(keeping)),
         conditions: None,
         identity: None,

@@ -5,12 +5,15 @@ use quake_formats::yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::{Flag, NodeSpec, Role};
+use quake_model::time::Timestamp;
 use quake_node::node_conditions::{
     CONDITIONS, ConditionKind, ConditionsPlan, PREFIX, Remover, RemoverChoice, StartupTaint,
     TaintPlan, UNTIL, conditions_plan,
 };
+use quake_node::pki::dates_of_keypairs;
+use quake_node::plan_inputs::Keypair;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -328,4 +331,43 @@ fn the_rule_in_the_documentation_is_one_that_the_node_readiness_controller_takes
         ConditionKind::from_name(kind).expect("it is one of ours")
     });
     assert_eq!(kinds.collect::<Vec<_>>(), UNTIL);
+}
+
+/// A client's certificate, until the first of November.
+const UNTIL_NOVEMBER: &str = "-----BEGIN CERTIFICATE-----
+MIIBjzCCATagAwIBAgIUQiR3YJVR9QhgEUtFcv5q3wiCIncwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKa3ViZXJuZXRlczAeFw0yNjAxMDEwMDAwMDBaFw0yNjExMDEw
+MDAwMDBaMCkxEDAOBgNVBAMMB2t1YmVsZXQxFTATBgNVBAoMDHN5c3RlbTpub2Rl
+czBZMBMGByqGSM49AgEGCCqGSM49AwEHA0IABNBkgttL90CIyU6ZOa0T0Yq8XzVN
+rmSjwgF3V6WvLxegnh7WE3KNNQrnMcu0MVn2y5kD/XgXrAXBnIwzRnG4cjyjUDBO
+MAwGA1UdEwEB/wQCMAAwHwYDVR0jBBgwFoAUiLKE9zrgIq0WztQTfiu0zvMCV90w
+HQYDVR0OBBYEFHfJaH3M1LZFb4NquhUhgxbIGy9TMAoGCCqGSM49BAMCA0cAMEQC
+IEhxWPK3V46vOUSYvyOt8YYHxpBntI1ZDOYL0POhWOx9AiA5xvL7xLqNVVBLBrtb
+pjP8HGU96n0DRVUoB6jiobrMBg==
+-----END CERTIFICATE-----
+";
+
+#[test]
+fn a_keypair_of_the_state_store_has_its_end_and_the_ca_and_what_cannot_be_read_have_none() {
+    let keypair = |certificate: &str| Keypair {
+        certificate: certificate.to_owned(),
+        key: None,
+    };
+    let keypairs = BTreeMap::from([
+        ("ca".to_owned(), keypair(UNTIL_NOVEMBER)),
+        (
+            "kube-proxy".to_owned(),
+            keypair("stand-in for kube-proxy\n"),
+        ),
+        ("kubelet".to_owned(), keypair(UNTIL_NOVEMBER)),
+    ]);
+    let [of_kubelet] = &dates_of_keypairs(&keypairs)[..] else {
+        panic!("kubelet's alone");
+    };
+    assert_eq!(of_kubelet.name, "kubelet");
+    assert_eq!(
+        Some(of_kubelet.ends),
+        Timestamp::parse("2026-11-01T00:00:00Z")
+    );
+    assert_eq!(of_kubelet.renewed_from, None, "nobody issues it anew");
 }

@@ -16,9 +16,7 @@ use quake_model::ports::{Meter, Objects};
 use quake_model::redact::Secret;
 use quake_model::step::Need;
 use quake_node::credentials::{WantedKeypair, WantedSecret};
-use quake_node::pki::dates_of_keypairs;
 use quake_node::plan_inputs::{Credentials, EtcdManifest, Keypair};
-use quake_node::steps::orders;
 
 /// Objects read at once: enough to hide latency, few enough to stay under any rate limit.
 const READ_LANES: usize = 4;
@@ -44,13 +42,6 @@ pub(crate) async fn observe_credentials<H: Objects + Meter>(
         if let Some(secret) = secret? {
             found.secrets.insert(name, secret);
         }
-    }
-    let spec = context.know(BootFacts::spec)?;
-    let certificates = dates_of_keypairs(&found.keypairs);
-    // Of a node that has orders the loop that renews them says it.
-    if orders(&spec).next().is_none() && !certificates.is_empty() {
-        let event = Event::CertificatesHeld { certificates };
-        context.emitter.emit(event);
     }
     context.learn(|knowledge| knowledge.credentials = found);
     report_stand_ins(context);
