@@ -25,6 +25,7 @@ pub mod moto;
 pub mod namespace;
 pub mod node;
 pub mod node_api;
+pub mod node_conditions;
 pub mod oci;
 pub mod planted;
 pub mod proxy;

@@ -3,6 +3,7 @@
 
 mod assets;
 mod boots;
+mod conditions;
 mod conditions_really;
 mod consoles;
 mod dns;

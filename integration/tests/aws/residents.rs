@@ -63,7 +63,7 @@ impl Ground {
     }
 
     /// Puts an object of the cluster into the state store.
-    fn put(&self, key: &str, text: &str) {
+    pub(crate) fn put(&self, key: &str, text: &str) {
         let moto = self.cluster.ec2.moto();
         let put = moto.put_object(BUCKET, &format!("{KEY}/{key}"), text.as_bytes());
         put.expect("moto takes it");
