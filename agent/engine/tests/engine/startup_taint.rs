@@ -165,8 +165,8 @@ async fn a_taint_whose_flag_is_dropped_goes_with_the_next_boot_and_others_stay()
             { "key": "dedicated", "value": "x", "effect": "NoSchedule" },
         ]);
         // The agent is stopped before the conditions held.
-        let asked = requested(Some(RemoverChoice::Agent));
-        look_on(&host, group, asked, async |_| {}).await;
+        let with_taint = requested(Some(RemoverChoice::Agent));
+        look_on(&host, group, with_taint, async |_| {}).await;
         register(&host, &taints);
         assert!(note(&host).contains("quake.io/starting"), "{}", note(&host));
         host.next_boot(Script::default());
@@ -213,17 +213,20 @@ async fn a_taint_whose_flag_is_dropped_goes_with_the_next_boot_and_others_stay()
 #[tokio::test(start_paused = true)]
 async fn a_taint_whose_flag_is_dropped_and_that_nobody_may_remove_is_reported() {
     let host = host("workers", "v1.35.0");
-    let mut asked = requested(Some(RemoverChoice::Agent));
-    look_on(&host, "workers", asked.clone(), async |_| {}).await;
+    let mut with_taint = requested(Some(RemoverChoice::Agent));
+    look_on(&host, "workers", with_taint.clone(), async |_| {}).await;
     register(
         &host,
         &json!([{ "key": "quake.io/starting", "effect": "NoSchedule" }]),
     );
     host.cluster(|server| server.inject(InjectedFault::new(Act::Forbid).writes().kind("Node")));
     host.next_boot(Script::default());
-    asked.startup_taint = None;
-    asked.reports = false;
-    let (record, _) = look_on(&host, "workers", asked, async |_| passes(20 * MINUTE).await).await;
+    with_taint.startup_taint = None;
+    with_taint.reports = false;
+    let (record, _) = look_on(&host, "workers", with_taint, async |_| {
+        passes(20 * MINUTE).await
+    })
+    .await;
     assert_eq!(warned(&record), [Code::ReadyStartupTaintKept]);
     let remedy = record.warnings.last().map(|fault| fault.remedy_text());
     let command = format!("kubectl taint node {NODE} quake.io/starting:NoSchedule-");
@@ -238,8 +241,8 @@ async fn a_taint_whose_flag_is_dropped_and_that_nobody_may_remove_is_reported() 
 async fn who_leaves_a_host_removes_its_startup_taint_with_its_conditions() {
     for group in ["workers", "control-plane"] {
         let host = host(group, "v1.35.0");
-        let asked = requested(Some(RemoverChoice::Agent));
-        look_on(&host, group, asked, async |_| {}).await;
+        let with_taint = requested(Some(RemoverChoice::Agent));
+        look_on(&host, group, with_taint, async |_| {}).await;
         let other = json!({ "key": "dedicated", "effect": "NoSchedule" });
         let ours = json!({ "key": "quake.io/starting", "effect": "NoSchedule" });
         register(&host, &json!([ours, other]));
@@ -256,8 +259,8 @@ async fn who_leaves_a_host_removes_its_startup_taint_with_its_conditions() {
 #[tokio::test(start_paused = true)]
 async fn a_startup_taint_that_may_not_be_removed_keeps_no_condition_on_a_host_that_is_left() {
     let host = host("workers", "v1.35.0");
-    let asked = requested(Some(RemoverChoice::Agent));
-    look_on(&host, "workers", asked, async |host| {
+    let with_taint = requested(Some(RemoverChoice::Agent));
+    look_on(&host, "workers", with_taint, async |host| {
         register(host, &json!([{ "key": "other", "effect": "NoSchedule" }]));
         passes(2 * MINUTE).await;
     })

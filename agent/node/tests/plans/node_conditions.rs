@@ -180,12 +180,12 @@ fn a_noted_taint_stays_where_it_is_asked_for_again_or_the_spec_has_it_by_now() {
     spec.kubelet.taints = vec!["dedicated=gpu:NoSchedule".to_owned()];
     let noted = requested("dedicated", &RemoverChoice::Agent);
     assert_eq!(former(&node, &spec, &noted), None);
-    let asked = requested("a.io/x=other", &RemoverChoice::Agent);
+    let anew = requested("a.io/x=other", &RemoverChoice::Agent);
     let noted = [
         requested("a.io/x", &RemoverChoice::Agent),
         requested("a.io/x:NoExecute", &RemoverChoice::Agent),
     ];
-    let plan = conditions_plan(&spec, &node.known.instance, Some(&asked), &noted);
+    let plan = conditions_plan(&spec, &node.known.instance, Some(&anew), &noted);
     let plan = plan.expect("it is sound").expect("it has an object");
     let taints = plan.startup_taints.iter();
     let taints: Vec<(&str, bool)> = taints
