@@ -65,6 +65,13 @@ bugs! {
     "one file of twenty is not written" LostFile "lost-file" 5 ["plan-holds", "becomes-ready", "ready-holds-a-member", "intent-before-format"];
     "the lease counts as held although its write is lost" LeaseNotWritten "lease-not-written" 8 ["applies-under-lease"];
     "every call of EC2 is made ten times" CountTwice "count-twice" 1 ["calls-in-budget", "becomes-ready", "ends-have-codes"];
+    "requests are counted once a boot has ended" CountLate "count-late" 1 ["calls-in-budget"];
+    "every call of a machine is made a thousand times" Storm "storm" 1 ["ends"];
+    "the lease of another counts as given back" StealsLease "steals-lease" 1 ["lease-has-one-holder"];
+    "a volume that another instance has is attached a second time" MultiAttach "multi-attach" 2 ["mounted-once"];
+    "the startup taint goes with the first condition that is reported" TaintEarly "taint-early" 3 ["taint-until-ready"];
+    "the startup taint comes back each time" TaintStays "taint-stays" 3 ["conditions-hold"];
+    "an event is cut where it is written" EventTorn "event-torn" 1 ["events-readable"];
     "a private key is in an event" LeakKey "leak-key" 1 ["no-secret-shown"];
     "an event is emitted twice" EventTwice "event-twice" 1 ["events-in-order"];
     "a boot ends twice" EndsTwice "ends-twice" 1 ["ends-once"];

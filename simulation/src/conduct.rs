@@ -90,6 +90,7 @@ impl Conductor<'_> {
         }
         self.settle(&plan).await;
         pass(Duration::from_millis(plan.looks_on_ms)).await;
+        self.conditions_hold(&plan).await;
         self.plans_hold().await;
     }
 
@@ -121,6 +122,7 @@ impl Conductor<'_> {
                 let by = Duration::from_millis(by_ms);
                 if back {
                     host.set_back(by);
+                    lock(self.hub).nodes[node].was_set_back = true;
                 } else {
                     host.pass(by);
                 }
@@ -272,27 +274,6 @@ impl Conductor<'_> {
         }
         if matches!(status, Status::Refused(_, class) if class != Class::Bug) {
             lock(self.hub).nodes[node].wake.notify_one();
-        }
-    }
-
-    /// A plan of each ready node changes nothing.
-    async fn plans_hold(&self) {
-        for node in self.nodes {
-            let is_ready = {
-                let hub = lock(self.hub);
-                let state = &hub.nodes[node.index];
-                !hub.judge.is_broken() && state.status == Status::Ready && !state.has_lost_file
-            };
-            if !is_ready {
-                continue;
-            }
-            let changes = node.plan_again().await;
-            if !changes.is_empty() {
-                let mut hub = lock(self.hub);
-                let now = hub.now_ms();
-                hub.judge
-                    .broke(now, node.index, "plan-holds", changes.join(", "));
-            }
         }
     }
 }

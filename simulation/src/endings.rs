@@ -42,7 +42,7 @@ impl Listener {
         }
     }
 
-    fn judge(&mut self, envelope: &Envelope, leaks: bool) -> Option<(&'static str, String)> {
+    fn judge(&mut self, envelope: &Envelope, bug: Option<Bug>) -> Option<(&'static str, String)> {
         if envelope.seq != self.seq + 1 || envelope.elapsed_ms < self.elapsed_ms {
             return Some((
                 "events-in-order",
@@ -59,8 +59,10 @@ impl Listener {
         let Ok(mut text) = serde_json::to_string(envelope) else {
             return Some(("events-readable", format!("event {}", envelope.seq)));
         };
-        if leaks {
-            text.push_str(&self.secret);
+        match bug {
+            Some(Bug::LeakKey) => text.push_str(&self.secret),
+            Some(Bug::EventTorn) => text.truncate(text.len() / 2),
+            _ => {}
         }
         if !self.secret.is_empty() && text.contains(&self.secret) {
             return Some(("no-secret-shown", format!("event {}", envelope.seq)));
@@ -79,7 +81,7 @@ impl Listener {
 impl Sink for Listener {
     fn accept(&mut self, envelope: &Envelope, _: &Record) -> Result<(), SinkError> {
         let bug = lock(&self.hub).bug;
-        let mut found = self.judge(envelope, bug == Some(Bug::LeakKey));
+        let mut found = self.judge(envelope, bug);
         let is_twice = match bug {
             Some(Bug::EventTwice) => envelope.seq % 100 == 99,
             Some(Bug::EndsTwice) => envelope.event.is_terminal(),
@@ -94,7 +96,7 @@ impl Sink for Listener {
                 seq,
                 ..envelope.clone()
             };
-            found = found.or_else(|| self.judge(&again, false));
+            found = found.or_else(|| self.judge(&again, bug));
         }
         let hub = Arc::clone(&self.hub);
         let mut hub = lock(&hub);

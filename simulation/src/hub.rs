@@ -1,6 +1,7 @@
 //! What all machines of one world share beside the region: the plan, the time, who is alive, and the laws.
 
 use crate::bugs::Bug;
+use crate::documents::EPOCH;
 use crate::draw::Draw;
 use crate::history::History;
 use crate::laws::Judge;
@@ -8,6 +9,7 @@ use crate::plan::{Fault, Plan, Service};
 use crate::trace::Trace;
 use quake_model::fault::{Class, Code};
 use quake_model::ports::{Condition, PortError};
+use quake_model::time::Timestamp;
 use quake_testkit::{Fate, When};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -54,6 +56,10 @@ pub(crate) struct NodeState {
     pub(crate) boots: u32,
     /// Somebody removed one of its files since its last boot began.
     pub(crate) has_lost_file: bool,
+    /// Its object in the cluster has the startup taint.
+    pub(crate) is_tainted: bool,
+    /// Its clock was set back at some time.
+    pub(crate) was_set_back: bool,
     /// What it waits for, by the last event that says so.
     pub(crate) waits_for: Option<Code>,
     /// What the last fault that it showed tells an operator to do.
@@ -97,6 +103,8 @@ impl Hub {
             wake: Arc::default(),
             boots: 0,
             has_lost_file: false,
+            is_tainted: false,
+            was_set_back: false,
             waits_for: None,
             remedy: String::new(),
         };
@@ -120,6 +128,11 @@ impl Hub {
     /// Milliseconds since the world began.
     pub(crate) fn now_ms(&self) -> u64 {
         u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// The time by a clock that nobody set.
+    pub(crate) fn world_time(&self) -> Timestamp {
+        Timestamp(EPOCH.0 + self.now_ms())
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
@@ -149,7 +162,10 @@ impl Hub {
 
     /// What befalls the next call of a node.
     pub(crate) fn fate(&mut self, node: usize, operation: &str) -> Fate {
-        self.calls += 1;
+        self.calls += match self.has(Bug::Storm) {
+            true => 1000,
+            false => 1,
+        };
         if self.calls > MOST_CALLS {
             let now = self.now_ms();
             self.judge.broke(

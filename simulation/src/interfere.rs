@@ -83,6 +83,7 @@ impl Interference for Interferer {
         if !is_hidden {
             hub.judge.after(by, called, machine);
         }
+        hub.see_node(self.node, called, machine);
         hub.tear_format(called, machine);
         if called.operation == "attach_volume" {
             hub.delay_attach(self.node, called, machine);

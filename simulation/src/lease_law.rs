@@ -54,6 +54,9 @@ impl LeaseSeen {
         }
         let is_of_addons = !called.subject.contains(LEASE)
             && !called.subject.contains("/api/v1/nodes/")
+            // What a node of kops legacy grants its kube-proxy, which is no add-on.
+            && !called.subject.contains("/kube-system/serviceaccounts")
+            && !called.subject.contains("/clusterrolebindings")
             && !called.subject.ends_with("dry-run")
             && !called.subject.contains("/events");
         let seen = || format!("{} while {:?} holds the lease", called.subject, now.holder);

@@ -6,11 +6,12 @@ use crate::endings::{Listener, after_boot, after_ready};
 use crate::hub::{Death, Hub, Status};
 use crate::interfere::{Interferer, lock};
 use crate::laws::Caller;
+use crate::node_objects::requested;
 use crate::plan::{Dialect, Fault, Plan};
 use futures_util::future::{Either, select};
 use quake_engine::{
-    ConditionsRequest, CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop,
-    Verdict, boot, keep_looking, stop_signal,
+    CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
+    keep_looking, stop_signal,
 };
 use quake_model::boot::BootId;
 use quake_model::facts::{InstanceFacts, InstanceState, InstanceView};
@@ -332,7 +333,7 @@ impl Node {
             needs_role: true,
             empty_slots: Vec::new(),
             patience: Deadlines::default(),
-            conditions: ConditionsRequest::default(),
+            conditions: requested(plan, self.index),
             takes_over_addons: plan.takes_over_addons,
             repair: None,
             exit_when_ready: false,

@@ -33,6 +33,8 @@ pub struct Plan {
     pub unsigned: Option<(&'static str, String)>,
     /// Whether the agent applies the add-ons of a cluster of the current kops.
     pub takes_over_addons: bool,
+    /// Whether the agents report conditions in the Node objects, and remove a startup taint.
+    pub reports_conditions: bool,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// From when on nothing goes wrong any more, in milliseconds.

@@ -11,6 +11,12 @@ const TROUBLE_MS: u64 = 20 * 60 * 1000;
 /// So many worlds of a hundred are races for members.
 const RACES: u64 = 12;
 
+/// In so many worlds of a hundred agents report conditions.
+const REPORTS: u64 = 20;
+
+/// In so many a call is doubled: it is made again after a lost reply, and the second answer is what the agent gets.
+const DOUBLED: u64 = 15;
+
 /// Port calls of a boot without trouble, roughly: where an agent is killed.
 const CALLS: u64 = 700;
 
@@ -33,6 +39,7 @@ impl Plan {
             has_backup: draw.percent(8),
             unsigned: None,
             takes_over_addons: draw.percent(70),
+            reports_conditions: Draw::of(seed, &[10]).percent(REPORTS),
             faults: Vec::new(),
             freeze_ms: draw.between(1000, TROUBLE_MS),
             looks_on_ms: draw.one(&[0, 0, 30_000, 120_000, 600_000]),
@@ -47,6 +54,17 @@ impl Plan {
         // By a draw of its own, so that the other worlds stay what they are.
         if Draw::of(seed, &[8]).percent(RACES) {
             plan.draw_race();
+        }
+        let mut draw = Draw::of(seed, &[11]);
+        if draw.percent(DOUBLED) {
+            plan.faults.push(Fault::Strike {
+                node: draw.index(plan.instances.len()),
+                operation: draw.one(&["attach_volume", "change_object", "change_object"]),
+                nth: draw.between(1, 4),
+                times: 1,
+                condition: Condition::Conflict,
+                when: When::After,
+            });
         }
         plan
     }

@@ -1,13 +1,16 @@
 //! What each planted bug does to the calls of one machine.
 
 use crate::bugs::Bug;
+use crate::node_objects::TAINT;
 use quake_apisim::ApiServer;
 use quake_model::facts::{
-    ActiveState, AttachmentState, DeviceContents, InstanceView, VolumeFacts, VolumeState,
+    ActiveState, Attachment, AttachmentState, DeviceContents, InstanceView, VolumeFacts,
+    VolumeState,
 };
+use quake_node::managed_files::PATH;
 use quake_testkit::{Called, Machine};
 use quake_volumes::{IGNORE, JOURNAL, PIN, Slot};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The members of the largest cluster, in the order in which a wrong reader goes on.
@@ -24,6 +27,10 @@ struct Hidden {
     written_over: Option<Vec<u8>>,
     manifests: BTreeMap<String, Vec<u8>>,
     server: Option<ApiServer>,
+    /// Who really holds the lease.
+    holder: Option<Value>,
+    /// What others have attached.
+    attached: Vec<(String, Vec<Attachment>)>,
 }
 
 /// The planted bug of one machine, and what is behind its back.
@@ -31,6 +38,8 @@ pub(crate) struct Planted {
     bug: Option<Bug>,
     hidden: Hidden,
     writes: u64,
+    /// Requests that are not counted yet.
+    uncounted: u64,
 }
 
 impl Planted {
@@ -39,6 +48,7 @@ impl Planted {
             bug,
             hidden: Hidden::default(),
             writes: 0,
+            uncounted: 0,
         }
     }
 
@@ -99,18 +109,41 @@ impl Planted {
                     .map(|(path, contents)| (path.to_owned(), contents.to_vec()))
                     .collect();
             }
+            (_, "attach_volume") => self.before_attach(bug, machine, me),
+            _ => self.before_request(bug, operation, machine),
+        }
+    }
+
+    /// What is done to the lease while a request is under way.
+    fn before_request(&mut self, bug: Bug, operation: &str, machine: &mut Machine<'_>) {
+        match (bug, operation) {
             (Bug::LeaseNotWritten, "change_object") => {
                 self.hidden.server = machine.cluster().map(|server| server.clone());
             }
-            (Bug::SharedAttach, "attach_volume") => {
-                for volume in &mut machine.region().volumes {
-                    if !volume.attachments.iter().any(|it| it.instance_id == me) {
-                        volume.attachments.clear();
-                        volume.state = VolumeState::Available;
-                    }
-                }
+            (Bug::StealsLease, "get_object") => {
+                edit_holder(machine, |holder| {
+                    self.hidden.holder = Some(std::mem::replace(holder, "".into()));
+                });
             }
             _ => {}
+        }
+    }
+
+    /// What is done to the volumes of others before one is attached.
+    fn before_attach(&mut self, bug: Bug, machine: &mut Machine<'_>, me: &str) {
+        if !matches!(bug, Bug::MultiAttach | Bug::SharedAttach) {
+            return;
+        }
+        for volume in &mut machine.region().volumes {
+            if volume.attachments.iter().any(|it| it.instance_id == me) {
+                continue;
+            }
+            let others = std::mem::take(&mut volume.attachments);
+            volume.state = VolumeState::Available;
+            if bug == Bug::MultiAttach {
+                let id = volume.volume_id.clone();
+                self.hidden.attached.push((id, others));
+            }
         }
     }
 
@@ -126,7 +159,7 @@ impl Planted {
             }
             (Bug::NoFormatIntent, "write_file") if called.subject == JOURNAL => {
                 edit_journal(machine, |journal| {
-                    journal["formatting"] = serde_json::json!({});
+                    journal["formatting"] = json!({});
                 });
             }
             (Bug::ForgetMember, "write_file") if called.subject == JOURNAL => {
@@ -137,6 +170,16 @@ impl Planted {
                 if self.writes.is_multiple_of(20) {
                     machine.set_file(called.subject, None);
                 }
+            }
+            (Bug::TaintEarly, "change_object") if called.subject.contains(NODES) => {
+                edit_node(machine, called.subject, |node| {
+                    node["spec"]["taints"] = json!([]);
+                });
+            }
+            (Bug::TaintStays, "change_object") if called.subject.contains(NODES) => {
+                edit_node(machine, called.subject, |node| {
+                    node["spec"]["taints"] = json!([{"key": TAINT, "effect": "NoSchedule"}]);
+                });
             }
             (Bug::NoMarker, "write_marker") => {
                 let inside = machine.region().inside.get_mut(called.subject);
@@ -155,6 +198,10 @@ impl Planted {
             }
             (Bug::CountTwice, "describe_volumes" | "describe_instances") => {
                 machine.count("ec2:DescribeVolumes", 40);
+            }
+            (Bug::CountLate, "describe_volumes" | "describe_instances") => self.uncounted += 100,
+            (Bug::CountLate, "write_file") if called.subject == PATH => {
+                machine.count("ec2:DescribeVolumes", std::mem::take(&mut self.uncounted));
             }
             _ => {}
         }
@@ -187,12 +234,45 @@ impl Planted {
         for (path, contents) in std::mem::take(&mut self.hidden.manifests) {
             machine.set_file(&path, Some(contents));
         }
+        if let Some(before) = self.hidden.holder.take() {
+            edit_holder(machine, |holder| *holder = before);
+        }
+        for (id, others) in std::mem::take(&mut self.hidden.attached) {
+            let mut volumes = machine.region().volumes.iter_mut();
+            if let Some(volume) = volumes.find(|volume| volume.volume_id == id) {
+                volume.attachments.extend(others);
+                if !volume.attachments.is_empty() {
+                    volume.state = VolumeState::InUse;
+                }
+            }
+        }
         if let Some(before) = self.hidden.server.take()
             && called.subject.contains("/leases/")
             && let Some(server) = machine.cluster()
         {
             *server = before;
         }
+    }
+}
+
+/// Where the nodes are in the paths of requests.
+const NODES: &str = "/api/v1/nodes/";
+
+/// Changes the Node object that a request was about.
+fn edit_node(machine: &mut Machine<'_>, subject: &str, edit: impl FnOnce(&mut Value)) {
+    let rest = subject.split_once(NODES).map_or("", |(_, rest)| rest);
+    let name = rest.split(['/', ' ']).next().unwrap_or_default();
+    if let Some(server) = machine.cluster() {
+        server.edit("Node", "", name, edit);
+    }
+}
+
+/// Changes who holds the lease, which nobody sees happen.
+fn edit_holder(machine: &mut Machine<'_>, edit: impl FnOnce(&mut Value)) {
+    if let Some(server) = machine.cluster() {
+        server.edit("Lease", "kube-system", "quake-agent", |lease| {
+            edit(&mut lease["spec"]["holderIdentity"]);
+        });
     }
 }
 
@@ -209,6 +289,14 @@ fn relist(bug: Bug, volumes: &mut Vec<VolumeFacts>, me: &str) {
             });
         }
         Bug::WrongTags => volumes.iter_mut().for_each(rename_member),
+        Bug::MultiAttach => {
+            for volume in volumes {
+                volume.attachments.retain(|it| it.instance_id == me);
+                if volume.attachments.is_empty() {
+                    volume.state = VolumeState::Available;
+                }
+            }
+        }
         Bug::SharedAttach => {
             let others = volumes.iter_mut();
             for volume in others.filter(|it| it.attachments.iter().all(|it| it.instance_id != me)) {

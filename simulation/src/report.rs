@@ -47,6 +47,9 @@ pub fn schedule(plan: &Plan) -> String {
     if let Some((etcd, member)) = &plan.unsigned {
         let _ = write!(text, ", with unknown data on {etcd}/{member}");
     }
+    if plan.reports_conditions {
+        text.push_str(", with conditions");
+    }
     let _ = writeln!(text, ", quiet from {} ms", plan.freeze_ms);
     for (node, instance) in plan.instances.iter().enumerate() {
         if instance.launch_ms < NEVER {

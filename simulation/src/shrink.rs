@@ -60,11 +60,12 @@ fn candidates(plan: &Plan) -> Vec<Plan> {
 }
 
 fn simpler(plan: &Plan) -> impl Iterator<Item = Plan> {
-    let edits: [fn(&mut Plan); 5] = [
+    let edits: [fn(&mut Plan); 6] = [
         |plan| plan.has_backup = false,
         |plan| plan.unsigned = None,
         |plan| plan.looks_on_ms = 0,
         |plan| plan.takes_over_addons = false,
+        |plan| plan.reports_conditions = false,
         |plan| {
             plan.instances
                 .iter_mut()

@@ -42,6 +42,10 @@ impl Store {
         self.objects.get(shelf)?.get(key)
     }
 
+    pub(crate) fn get_mut(&mut self, shelf: &str, key: &Key) -> Option<&mut Value> {
+        self.objects.get_mut(shelf)?.get_mut(key)
+    }
+
     /// The objects of a kind in the order of their keys; of one namespace, when one is named.
     pub(crate) fn all<'s>(
         &'s self,

@@ -1,0 +1,74 @@
+//! The laws of a settled world: a plan of a ready node changes nothing, and the conditions in its object are what is so.
+
+use crate::conduct::Conductor;
+use crate::hub::{Death, Status};
+use crate::interfere::lock;
+use crate::life::{Node, pass};
+use crate::node_objects::REPORTED_WITHIN;
+use crate::plan::Plan;
+use std::time::Duration;
+
+/// How often it is looked whether a node is ready again, and for how long.
+const LOOK: Duration = Duration::from_secs(15);
+const LOOKS: u32 = 240;
+
+impl Conductor<'_> {
+    /// Looks at what the agents said of their nodes, where they do, once they had the time.
+    pub(crate) async fn conditions_hold(&self, plan: &Plan) {
+        if !plan.reports_conditions || lock(self.hub).judge.is_broken() {
+            return;
+        }
+        pass(REPORTED_WITHIN).await;
+        for node in self.nodes {
+            node.host
+                .machine(|machine| lock(self.hub).conditions_hold(node.index, machine));
+        }
+    }
+
+    /// Plans each ready node again.
+    pub(crate) async fn plans_hold(&self) {
+        for node in self.nodes {
+            if !self.is_as_left(node) {
+                continue;
+            }
+            let mut changes = node.plan_again().await;
+            if self.may_restart_units(node, &changes) && self.starts_again(node).await {
+                changes = node.plan_again().await;
+            }
+            if !changes.is_empty() {
+                let mut hub = lock(self.hub);
+                let now = hub.now_ms();
+                let seen = changes.join(", ");
+                hub.judge.broke(now, node.index, "plan-holds", seen);
+            }
+        }
+    }
+
+    /// Whether it is ready, and nobody changed its files since.
+    fn is_as_left(&self, node: &Node) -> bool {
+        let hub = lock(self.hub);
+        let state = &hub.nodes[node.index];
+        !hub.judge.is_broken() && state.status == Status::Ready && !state.has_lost_file
+    }
+
+    /// Whether nothing but units is to change, on a node whose clock was set back. Which of a file and the start of its unit came
+    /// first, only the clock could say: a unit that may run with an older file is restarted, once.
+    fn may_restart_units(&self, node: &Node, changes: &[String]) -> bool {
+        let are_units = changes.iter().all(|step| step.starts_with("services:"));
+        !changes.is_empty() && are_units && lock(self.hub).nodes[node.index].was_set_back
+    }
+
+    /// Starts the agent again; whether the node becomes ready.
+    async fn starts_again(&self, node: &Node) -> bool {
+        lock(self.hub).kill(node.index, Death::Killed);
+        for _ in 0..LOOKS {
+            pass(LOOK).await;
+            let hub = lock(self.hub);
+            let state = &hub.nodes[node.index];
+            if state.status == Status::Ready && state.dead.is_none() {
+                return true;
+            }
+        }
+        false
+    }
+}
