@@ -64,7 +64,7 @@ mod tests {
             need: Need::Required,
         };
         let forward = ("net.ipv4.ip_forward".to_owned(), "1".to_owned());
-        assert_eq!(of(set), [forward.clone()]);
+        assert_eq!(of(set), std::slice::from_ref(&forward));
         let text = "# a = b\n; c = d\nnet.ipv4.ip_forward=1\nnet.ipv4.tcp_wmem =  4096\t87380 1\n";
         let file = |path: &str| Action::WriteFile(WriteFile::plain(path, 0o644, text));
         let wmem = ("net.ipv4.tcp_wmem".to_owned(), "4096 87380 1".to_owned());

@@ -52,7 +52,7 @@ const ACCESS: &[Planted] = &[
                 base,
                 "    anonymousAuth: false\n",
                 "    anonymousAuth: true\n",
-            )
+            );
         },
         0,
     ),
@@ -109,7 +109,7 @@ const NODES: &[Planted] = &[
                 base,
                 "kube-apiserver:v1.34.0-alpha.1",
                 "kube-apiserver:v1.33.4",
-            )
+            );
         },
         0,
     ),
@@ -196,13 +196,13 @@ const GROUPS: &[Planted] = &[
             group(
                 base,
                 "  image: ubuntu-noble-24.04-amd64-server\n  machineType: m6i.large\n",
-            )
+            );
         },
         |base| {
             group(
                 base,
                 "  image: ubuntu-noble-24.04-amd64-server\n  machineType: m6g.large\n",
-            )
+            );
         },
         1,
     ),

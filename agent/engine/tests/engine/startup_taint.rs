@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quake_apisim::{Act, InjectedFault, Request};
 use quake_engine::{ConditionsRequest, remove_conditions};
-use quake_model::fault::Code;
+use quake_model::fault::{Code, Fault};
 use quake_model::ports::Clock;
 use quake_node::node_conditions::RemoverChoice;
 use quake_testkit::{Script, SimHost};
@@ -224,11 +224,11 @@ async fn a_taint_whose_flag_is_dropped_and_that_nobody_may_remove_is_reported() 
     with_taint.startup_taint = None;
     with_taint.reports = false;
     let (record, _) = look_on(&host, "workers", with_taint, async |_| {
-        passes(20 * MINUTE).await
+        passes(20 * MINUTE).await;
     })
     .await;
     assert_eq!(warned(&record), [Code::ReadyStartupTaintKept]);
-    let remedy = record.warnings.last().map(|fault| fault.remedy_text());
+    let remedy = record.warnings.last().map(Fault::remedy_text);
     let command = format!("kubectl taint node {NODE} quake.io/starting:NoSchedule-");
     assert!(remedy.is_some_and(|remedy| remedy.contains(&command)));
     assert!(

@@ -86,6 +86,7 @@ async fn attempt(restore: &SnapshotRestore) -> Result<(), PortError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsString;
     use std::fs::create_dir_all;
 
     #[test]
@@ -107,7 +108,7 @@ mod tests {
         remove_left(&at("data.restored-0af1-8"));
         let left = std::fs::read_dir(volume.path()).expect("ours");
         let names = left.map(|entry| entry.expect("ours").file_name());
-        let mut names: Vec<_> = names.map(|name| name.into_string()).collect();
+        let mut names: Vec<_> = names.map(OsString::into_string).collect();
         names.sort();
         assert_eq!(names, kept.map(|name| Ok(name.to_owned())));
         remove_left(&at("data"));

@@ -83,6 +83,10 @@ mod tests {
             of_another,
             volume("vol-6", &json!({main: "a/a,b", RESTORED: "0123"})),
             volume("vol-7", &json!({main: "a/a,b"})),
+            volume(
+                "vol-8",
+                &json!({main: "a/a,b", RESTORED: done_tag("0123", now)})
+            ),
         ]);
         let facts = Facts {
             cluster: "c.example".to_owned(),
@@ -93,9 +97,19 @@ mod tests {
             instances: Vec::new(),
             settled: true,
         };
-        let begun = |id: &str| (id.to_owned(), "0123".to_owned());
+        let begun = |id: &str, done| BegunRestore {
+            volume: id.to_owned(),
+            mark: "0123".to_owned(),
+            done,
+        };
         let found = begun_restores(&facts, "main", now);
-        assert_eq!(found, [begun("vol-1"), begun("vol-2")]);
-        assert_eq!(begun_restores(&facts, "events", now), [begun("vol-4")]);
+        let wanted = [
+            begun("vol-1", false),
+            begun("vol-2", false),
+            begun("vol-8", true),
+        ];
+        assert_eq!(found, wanted);
+        let found = begun_restores(&facts, "events", now);
+        assert_eq!(found, [begun("vol-4", false)]);
     }
 }

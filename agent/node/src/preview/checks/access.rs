@@ -27,8 +27,10 @@ const DROPPED: Rule = Rule {
 
 pub(super) const RULES: &[Rule] = &[OPENED, DROPPED];
 
-/// Flags and settings, and the values with which they open a port.
-const OPEN: &[(Aspect, &str, fn(&str) -> bool)] = &[
+/// A flag or a setting, and whether a value of it opens a port.
+type Opening = (Aspect, &'static str, fn(&str) -> bool);
+
+const OPEN: &[Opening] = &[
     (Aspect::Flag, "kube-apiserver --anonymous-auth", is_true),
     (
         Aspect::Flag,

@@ -268,22 +268,15 @@ pub(super) fn of_the_group() -> Vec<Planted> {
     };
     let mut other_role = Sample::new("1.34.0");
     other_role.role = Role::ApiServer;
+    let now = || Sample::new("1.34.0").done();
     vec![
         (
             "assets.without-digest",
-            Sample::new("1.34.0").done(),
+            now(),
             refused(Code::ConfigAssetMalformed),
         ),
-        (
-            "config.refused",
-            Sample::new("1.34.0").done(),
-            refused(Code::ConfigUnsupported),
-        ),
-        (
-            "group.role-changed",
-            Sample::new("1.34.0").done(),
-            other_role.done(),
-        ),
+        ("config.refused", now(), refused(Code::ConfigUnsupported)),
+        ("group.role-changed", now(), other_role.done()),
         (
             "group.imds-hop-limit-lowered",
             group("instanceMetadata: {httpPutResponseHopLimit: 3}\n"),

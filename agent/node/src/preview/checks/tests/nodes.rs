@@ -200,6 +200,16 @@ pub(super) fn of_the_runtime() -> Vec<Planted> {
     ]
 }
 
+fn managed_by_protokube(version: &str) -> ClusterSide {
+    let mut cluster = super::clusters::etcd("3.4.3", &[("a", true)], EtcdProvider::Legacy);
+    cluster.kops = None;
+    cluster.kubernetes = version.parse().ok();
+    if let Some(Ok(node)) = cluster.groups.get_mut("nodes").map(|group| &mut group.node) {
+        node.kubernetes = version.parse().expect("a literal");
+    }
+    cluster
+}
+
 pub(super) fn of_kops() -> Vec<Planted> {
     let gossip = |kops: &str| {
         let mut sample = Sample::new("1.34.0").kops(kops);
@@ -209,18 +219,10 @@ pub(super) fn of_kops() -> Vec<Planted> {
     let with = |kops: &str, spec: &str| Sample::new("1.34.0").kops(kops).cluster(spec).done();
     let focal = "099720109477/ubuntu/images/hvm-ssd/ubuntu-focal-20.04-amd64-server";
     let balancer = "api: {loadBalancer: {class: Classic, type: Public}}\n";
+    let (canal, weave) = ("networking: {canal: {}}\n", "networking: {weave: {}}\n");
     let old_etcd = |kops: &str| {
         let mut cluster = super::clusters::etcd("3.4.13", &[("a", true)], EtcdProvider::Manager);
         cluster.kops = kops.parse().ok();
-        cluster
-    };
-    let provider = |version: &str| {
-        let mut cluster = super::clusters::etcd("3.4.3", &[("a", true)], EtcdProvider::Legacy);
-        cluster.kops = None;
-        cluster.kubernetes = version.parse().ok();
-        if let Some(Ok(node)) = cluster.groups.get_mut("nodes").map(|group| &mut group.node) {
-            node.kubernetes = version.parse().expect("a literal");
-        }
         cluster
     };
     vec![
@@ -247,19 +249,19 @@ pub(super) fn of_kops() -> Vec<Planted> {
         ),
         (
             "kops.network-removed",
-            with("1.33.0", "networking: {canal: {}}\n"),
-            with("1.34.0", "networking: {canal: {}}\n"),
+            with("1.33.0", canal),
+            with("1.34.0", canal),
         ),
         (
             "kops.network-removed",
-            with("1.22.0", "networking: {weave: {}}\n"),
-            with("1.23.0", "networking: {weave: {}}\n"),
+            with("1.22.0", weave),
+            with("1.23.0", weave),
         ),
         ("kops.etcd-too-old", old_etcd("1.35.0"), old_etcd("1.36.0")),
         (
             "kops.etcd-legacy-provider",
-            provider("1.17.0"),
-            provider("1.18.0"),
+            managed_by_protokube("1.17.0"),
+            managed_by_protokube("1.18.0"),
         ),
     ]
 }
