@@ -230,7 +230,8 @@ impl Hub {
         }
         if let Some(death) = death {
             self.note(node, format_args!("{death:?} at {operation}, call {calls}"));
-            if operation == "make_filesystem" {
+            // Killed before the call, the format never began.
+            if operation == "make_filesystem" && fate.halt == Some(When::After) {
                 self.format_is_cut = Some(self.draw(node, 7));
             }
             // The call itself goes on to its halt.
