@@ -56,7 +56,7 @@ mod tests {
         let wanted = [
             ("/a".to_owned(), Algorithm::Sha1),
             ("/b".to_owned(), Algorithm::Sha256),
-            ("/folder".to_owned(), Algorithm::Sha256),
+            ("/directory".to_owned(), Algorithm::Sha256),
         ];
         let digests = digest_files(root.path(), &wanted).expect("it reads");
         let expected = "sha1:a9993e364706816aba3e25717850c26c9cd0d89d".to_owned();

@@ -38,6 +38,21 @@ async fn a_fetched_file_is_in_the_store_under_its_digest() {
 }
 
 #[tokio::test]
+async fn what_an_earlier_try_left_is_not_behind_the_bytes_of_a_file_of_this_machine() {
+    let fixture = Fixture::new();
+    let asset = plain(b"program", Vec::new());
+    let partial = format!("var/lib/store/partial/sha256-{}", asset.digest.hex());
+    let partial = fixture.root.path().join(partial);
+    std::fs::create_dir_all(partial.parent().expect("it has one")).expect("ours");
+    std::fs::write(&partial, "what is longer than the program").expect("ours");
+    let store = fixture.store(AssetSource::Fetch);
+    let kept = store.ingest(&asset, "file:///kubelet", b"program".as_slice());
+    assert_eq!(kept.await, Ok(7));
+    assert!(!partial.exists(), "it was moved to its place");
+    assert_eq!(store.prove(&key(&asset)).await, Ok(EntryState::Proven));
+}
+
+#[tokio::test]
 async fn assets_pinned_with_each_algorithm_are_accepted() {
     let server = Server::start(|_| Reply::text(200, "program")).await;
     let fixture = Fixture::new();
