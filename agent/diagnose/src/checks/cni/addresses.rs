@@ -10,7 +10,7 @@ use quake_model::phase::Phase;
 
 /// What IPAM plugins print when they have no address left. Sources: amazon-vpc-cni-k8s (`pkg/ipamd`, `cmd/routed-eni-cni-plugin`),
 /// containernetworking/plugins (`plugins/ipam/host-local/backend/allocator`), projectcalico/calico (`libcalico-go/lib/ipam`),
-/// cilium/cilium (`pkg/ipam`), and the codes of the EC2 API.
+/// cilium/cilium (`pkg/ipam`), weaveworks/weave (`ipam/space`), and the codes of the EC2 API.
 const REASONS: &[KnownLine] = &[
     KnownLine {
         parts: &["InsufficientFreeAddressesInSubnet"],
@@ -61,6 +61,11 @@ const REASONS: &[KnownLine] = &[
         parts: &["o configured Calico pools"],
         means: "Calico has no pool of addresses that fits this node",
         fix: "calicoctl get ippool -o wide; enable one, or correct its nodeSelector",
+    },
+    KnownLine {
+        parts: &["all IP ranges owned by unreachable peers"],
+        means: "Weave's ranges all belong to peers that cannot be reached: nodes that were terminated and never removed from it",
+        fix: "in the weave container of ONE node: /home/weave/weave --local status ipam lists the unreachable peers; /home/weave/weave --local rmpeer PEER for each that is gone (never on two nodes, and never for one that runs); a Weave of 2.5 or newer removes the peers of deleted nodes itself; do not enlarge the range, and keep the database of running nodes",
     },
     KnownLine {
         parts: &["No more IPs available"],

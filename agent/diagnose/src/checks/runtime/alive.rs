@@ -89,6 +89,12 @@ pub(super) const REASONS: &[KnownLine] = &[
         means: "another containerd holds its database",
         fix: "pgrep -a containerd; stop the one that systemd did not start, then: systemctl restart containerd.service",
     },
+    // The trace stands below the panic, and the latest line counts.
+    KnownLine {
+        parts: &["libnetwork", "initStores"],
+        means: "it crashes as it opens its database of networks, which is damaged, as after a loss of power",
+        fix: "mv /var/lib/docker/network/files/local-kv.db /root/, then: systemctl restart docker.service (it makes a new one, and kubelet makes the pods' sandboxes anew); images and containers of /var/lib/docker stay",
+    },
     KnownLine {
         parts: &["panic:"],
         means: "it crashed",
