@@ -60,7 +60,7 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     let explained = explanations(&table);
     let failed: BTreeSet<usize> = places(checks, |one| one.status == Status::Fail);
     let warned = places(checks, |one| one.status == Status::Warn && is_cause(one));
-    let mut links = Vec::new();
+    let mut links = held_up(checks);
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
         if !is_root || !is_symptom(&checks[*effect]) {
@@ -83,6 +83,33 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
         }
     }
     links
+}
+
+/// The API server's hook that writes its own roles; the server ends where it cannot (`pkg/registry/rbac/rest/storage_rbac.go`).
+const ROLES: &str = "rbac/bootstrap-roles";
+
+/// What a webhook explains that refuses the roles which the API server writes as it starts: that this server ends.
+fn held_up(checks: &[CheckReport]) -> Vec<Link> {
+    let fails = |one: &CheckReport| one.status == Status::Fail;
+    let quotes = |one: &CheckReport| {
+        let mut quoted = one.finding.iter().flat_map(|finding| &finding.evidence);
+        quoted.any(|piece| piece.value.contains(ROLES) && piece.value.contains("failed"))
+    };
+    let webhooks = places(checks, |one| {
+        fails(one) && one.check.id == "apiserver.webhooks"
+    });
+    let servers = ["staticpods.running", "apiserver.alive"];
+    let of_server = |one: &CheckReport| fails(one) && servers.contains(&one.check.id);
+    let ended = checks.iter().any(|one| of_server(one) && quotes(one));
+    let effects = places(checks, |one| ended && of_server(one));
+    let linked = webhooks.iter().flat_map(|cause| {
+        let effects = effects.iter();
+        effects.map(|effect| Link {
+            effect: *effect,
+            cause: *cause,
+        })
+    });
+    linked.collect()
 }
 
 fn places(checks: &[CheckReport], is: impl Fn(&CheckReport) -> bool) -> BTreeSet<usize> {
@@ -201,6 +228,28 @@ mod tests {
                 cause: 0,
             };
             assert_eq!(found == [link], wanted, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_webhook_that_refuses_the_roles_of_a_starting_api_server_is_why_it_ends() {
+        let webhook = Finding::new("a webhook does not answer", "do");
+        for (line, wanted) in [
+            (
+                r#"PostStartHook "rbac/bootstrap-roles" failed: unable"#,
+                true,
+            ),
+            ("flag provided but not defined: -x", false),
+        ] {
+            let ended = Finding::new("it ended", "do").seen("log", line);
+            let checks = [
+                report("staticpods.running", Status::Fail, ended.clone(), 0),
+                report("apiserver.alive", Status::Fail, ended, 0),
+                report("apiserver.webhooks", Status::Fail, webhook.clone(), 0),
+            ];
+            let link = |effect| Link { effect, cause: 2 };
+            let all = [link(0), link(1)];
+            assert_eq!(links(&checks) == all, wanted, "{line}");
         }
     }
 

@@ -27,7 +27,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
     let of_pods = pods.into_iter().flatten().flat_map(|pod| pod.log.iter());
     let of_units = units.iter().flat_map(|unit| node.journal(unit));
-    let mut lines = of_pods.chain(of_units).rev();
+    let mut lines = of_pods.clone().chain(of_units).rev();
+    let ends = of_pods.clone().any(|line| line.contains(HOOK));
     let Some((line, refusal)) = lines.find_map(|line| Some((line, read(line)?))) else {
         journals?;
         return Verdict::ok("none refused anything that the logs tell of");
@@ -37,6 +38,19 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o jsonpath='{{range .items[*]}}{{.kind}}/{{.metadata.name}}: {{.webhooks[*].name}}{{\"\\n\"}}{{end}}' | grep '{name}' names its configuration"
     );
     let finding = match refusal.denied {
+        _ if ends => Finding::new(
+            format!(
+                "the admission webhook {name} {} the roles that the API server writes as it starts, so it ends after half a minute, again and again: {why}",
+                if refusal.denied {
+                    "refuses"
+                } else {
+                    "does not answer for"
+                }
+            ),
+            format!(
+                "{all}: delete that configuration in the seconds in which the API server answers; or start it once with --disable-admission-plugins=ValidatingAdmissionWebhook,MutatingAdmissionWebhook in its manifest; then exclude roles of the system and kube-system from the webhook, or set failurePolicy: Ignore"
+            ),
+        ),
         true => Finding::new(
             format!("the admission webhook {name} refuses what this node asks for: {why}"),
             format!(
@@ -60,6 +74,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .seen("log", shorten(line, 400))
         .fail()
 }
+
+/// How the API server ends that cannot write its own roles (`pkg/registry/rbac/rest/storage_rbac.go`).
+const HOOK: &str = "PostStartHook \"rbac/bootstrap-roles\" failed";
 
 /// How to see whether a webhook's service has endpoints, of a line with its address: `https://NAME.NAMESPACE.svc:443/…`.
 fn endpoints(line: &str) -> String {
@@ -146,7 +163,11 @@ fn read(line: &str) -> Option<Refusal<'_>> {
     let rest = rest.trim_start_matches(['\\', '"']);
     let (name, after) = rest.split_once(['\\', '"'])?;
     let why = match called {
-        Some(_) => after.rsplit("\": ").next().unwrap_or(after),
+        Some(_) => {
+            let why = after.rsplit("\": ").next().unwrap_or(after);
+            // klog's fields come behind the quoted error.
+            why.split("\" logger=").next().unwrap_or(why)
+        }
         None => after
             .split_once("denied the request")
             .map_or("", |(_, why)| why),
@@ -196,5 +217,24 @@ mod tests {
         let line = "Unable to register node with API server: admission webhook \"nodes.acme.io\" denied the request: no";
         node.journal("kubelet.service", &[line]);
         node.assert("apiserver.webhooks", Status::Fail, "nodes.acme.io refuses");
+    }
+
+    #[test]
+    fn where_it_keeps_the_api_server_from_starting_the_remedy_needs_no_pod_of_its_own() {
+        let mut node = Sample::control_plane();
+        let called = "failed calling webhook \"v.example\": failed to call webhook: Post \"https://v.v.svc:443/?timeout=10s\": dial tcp 100.64.1.2:443: connect: connection refused";
+        let hook = "F1122 03:58:03.748818 1 hooks.go:204] PostStartHook \"rbac/bootstrap-roles\" failed: unable to initialize roles";
+        node.journal("kubelet.service", &[called]);
+        node.assert(
+            "apiserver.webhooks",
+            Status::Fail,
+            "v.example does not answer, ",
+        );
+        node.pod("kube-apiserver", "exited").log = vec![called.to_owned(), hook.to_owned()];
+        node.assert(
+            "apiserver.webhooks",
+            Status::Fail,
+            "the roles that the API server writes",
+        );
     }
 }
