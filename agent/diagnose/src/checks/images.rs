@@ -102,6 +102,9 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         if came && !line.contains("exec format error") {
             continue;
         }
+        if let Some(finding) = image.and_then(|image| of_sandbox(node, line, image)) {
+            return finding.fail();
+        }
         let Some(reason) = reason(line).map(|reason| rather(reason, &lines)) else {
             continue;
         };
@@ -161,6 +164,39 @@ fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
         .next()
         .and_then(|line| quake_formats::image_pull::reason(line));
     found.unwrap_or(reason)
+}
+
+/// How registries refuse one who has no credentials.
+const WITHOUT_CREDENTIALS: &[&str] = &[
+    "no basic auth credentials",
+    "401 Unauthorized",
+    "403 Forbidden",
+    "authorization failed",
+];
+
+/// The finding where a registry refuses the sandbox image: containerd pulls it for itself, without what kubelet has for the
+/// images of pods (containerd `internal/cri/server/podsandbox`).
+fn of_sandbox(node: &Node<'_>, line: &str, image: &str) -> Option<Finding> {
+    let is_refused = WITHOUT_CREDENTIALS.iter().any(|words| line.contains(words));
+    if !is_refused || !line.contains("failed to get sandbox image") {
+        return None;
+    }
+    let user = match image.contains(".dkr.ecr.") {
+        true => "AWS:$(aws ecr get-login-password)",
+        false => "USER:PASSWORD",
+    };
+    let finding = Finding::new(
+        format!("{image}, the sandbox image of every pod, cannot be pulled: its registry wants credentials, and containerd pulls this image without those that kubelet has for pods"),
+        format!("ctr -n k8s.io images pull --user \"{user}\" {image}; ctr -n k8s.io images label {image} io.cri-containerd.pinned=pinned keeps kubelet from removing it; for good name a sandbox image that wants no login (registry.k8s.io/pause) in containerd's configuration; the node's role and the images of pods are right"),
+    )
+    .by(Certainty::Likely)
+    .seen("journal", shorten(line, QUOTED));
+    let removal = |line: &&String| line.contains("ImageDelete event") && line.contains(image);
+    let removed = node.journal("containerd.service").iter().rfind(removal);
+    Some(match removed {
+        Some(line) => finding.seen("removed", shorten(line, QUOTED)),
+        None => finding,
+    })
 }
 
 /// How kubelet says that it waits with the next pull.
