@@ -1,6 +1,7 @@
 //! Checks of the clock.
 
 mod daemon;
+mod source;
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
@@ -16,7 +17,7 @@ pub(super) const CHECKS: &[Check] = &[
         title: "the clock is right, and NTP keeps it right",
         severity: Severity::Critical,
         tags: &["clock"],
-        sources: &[Source::Clock],
+        sources: &[Source::Clock, Source::KernelLog, Source::Files],
         because: &[],
         why: "AWS refuses requests whose time is more than five minutes off, and certificates seem expired or not yet valid",
         remedy: "start chrony or systemd-timesyncd with the server 169.254.169.123, then step the clock: chronyc makestep",
@@ -60,6 +61,9 @@ fn sync(node: &Node<'_>) -> Result<Verdict, Unseen> {
             "chronyc makestep",
         );
         return evidence(node, clock, finding).warn();
+    }
+    if let Some(finding) = source::slow(node) {
+        return finding.warn();
     }
     let note = match clock.offset_us {
         Some(offset) => format!("in step, {:+.3} ms off", offset as f64 / 1e3),

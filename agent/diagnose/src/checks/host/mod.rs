@@ -7,7 +7,7 @@ mod forbidden;
 mod growth;
 mod hung;
 mod jobs;
-pub(super) mod kernel_log;
+pub(in crate::checks) mod kernel_log;
 mod latency;
 mod limits;
 mod lockup;

@@ -4,8 +4,9 @@ use super::forbidden::forbidden;
 use super::hung::{Kind, waits};
 use super::{kernel_log, lockup};
 use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 
@@ -249,6 +250,9 @@ fn version_two(node: &Node<'_>, minor: Option<u32>, controllers: &str) -> Result
         .copied()
         .filter(|name| !there.contains(name))
         .collect();
+    if let Some(finding) = withheld(node) {
+        return finding.fail();
+    }
     if absent.is_empty() || (minor.is_none() && !runs_kubernetes(node)) {
         return Verdict::ok("version 2");
     }
@@ -267,6 +271,43 @@ fn version_two(node: &Node<'_>, minor: Option<u32>, controllers: &str) -> Result
         false => finding.seen("command line", disabled.join(" ")),
     }
     .fail()
+}
+
+/// How kubelet says that its group has no cpu controller (runc `libcontainer/cgroups/fs2/cpu.go`).
+const NO_CPU: &[&str] = &["kubepods", "/cpu.", "no such file or directory"];
+
+/// The finding where the kernel has the cpu controller and nobody may turn it on: with RT_GROUP_SCHED a real-time thread outside
+/// of the root group forbids it.
+fn withheld(node: &Node<'_>) -> Option<Finding> {
+    let journal = node.journal("kubelet.service");
+    let says = |line: &&String| NO_CPU.iter().all(|part| line.contains(part));
+    let line = journal.iter().rfind(says)?;
+    let turned_on = node.text("/sys/fs/cgroup/cgroup.subtree_control").ok()?;
+    if turned_on.is_some_and(|names| names.split_whitespace().any(|name| name == "cpu")) {
+        return None;
+    }
+    const KIT: &str = "/usr/lib/systemd/system/rtkit-daemon.service";
+    let is_kit = node.entry(KIT).ok().flatten().is_some();
+    let (whose, fix) = match is_kit {
+        true => (
+            ", such as one of rtkit-daemon,",
+            "systemctl disable --now rtkit-daemon.service (it belongs to desktops: take it out of the image)",
+        ),
+        false => (
+            "",
+            "ps -eLo pid,cls,rtprio,comm,cgroup | grep -E ' (RR|FF) ' names such threads: stop their service, or take it out of the image",
+        ),
+    };
+    let finding = Finding::new(
+        format!("pods get no cpu controller: a real-time thread{whose} outside of the root control group keeps the kernel from turning it on (CONFIG_RT_GROUP_SCHED)"),
+        format!("{fix}, and reboot; or then: echo +cpu > /sys/fs/cgroup/cgroup.subtree_control && systemctl restart kubelet.service; grep RT_GROUP_SCHED /boot/config-$(uname -r) shows the kernel's option; the cgroup driver is right"),
+    )
+    .by(Certainty::Likely)
+    .seen("kubelet", shorten(line, 300));
+    Some(match turned_on {
+        Some(names) => finding.seen("turned on", names.trim()),
+        None => finding,
+    })
 }
 
 fn version_one(node: &Node<'_>, minor: Option<u32>) -> Result<Verdict, Unseen> {
