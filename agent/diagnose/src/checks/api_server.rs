@@ -19,6 +19,7 @@ pub(super) const CHECKS: &[Check] = &[
         sources: &[Source::Probes, Source::Runtime],
         because: &[
             "host.disk-space",
+            "net.routes",
             "runtime.alive",
             "kubelet.alive",
             "certificates.present",

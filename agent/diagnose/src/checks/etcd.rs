@@ -3,6 +3,7 @@
 mod alarms;
 mod alive;
 mod asked;
+mod defragmented;
 mod membership;
 mod peers;
 mod pods;

@@ -1,7 +1,7 @@
 //! `etcd.alive`: the members' own answers, and where none can be had the API server's word.
 
 use super::asked::{askable, own};
-use super::{silent, without_members};
+use super::{defragmented, silent, without_members};
 use crate::checks::api_server;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::QUOTED;
@@ -38,6 +38,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .collect();
     if let Some(finding) = told_by_the_api_server(node, &alive) {
         return finding.fail();
+    }
+    if let Some(finding) = defragmented::long(node) {
+        return finding.warn();
     }
     match (asked, probes) {
         (Err(unseen), _) => Err(unseen),

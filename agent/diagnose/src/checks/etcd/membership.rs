@@ -3,7 +3,9 @@
 use super::asked::{NONE_ASKED, askable, etcdctl, own_host};
 use super::without_members;
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::from_journal::QUOTED;
 use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
 use quake_model::expected::{ExpectedClient, ExpectedMember};
 use quake_model::facts::{MemberSeen, Membership, Unseen, VolumeFacts};
 use quake_volumes::Slot;
@@ -11,6 +13,9 @@ use quake_volumes::Slot;
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(skip) = without_members(node)? {
         return Ok(skip);
+    }
+    if let Some(finding) = of_promoted(node) {
+        return finding.fail();
     }
     let askable = askable(node)?;
     if askable.is_empty() {
@@ -143,6 +148,34 @@ fn lost_log<'a>(node: &Node<'a>, member: &ExpectedMember) -> Option<&'a str> {
     let mut lines = own.flat_map(|pod| pod.log.iter().rev());
     let line = lines.find(|line| line.contains("is out of range [lastIndex("))?;
     Some(line)
+}
+
+/// How etcd 3.6 refuses a store in which members still learn that were promoted: 3.5.1 to 3.5.19 wrote the promotion to the
+/// older store alone (etcd issue 19557).
+const LEARNERS: &str = "too many learner members in cluster";
+
+/// The finding where the log of etcd-manager says so.
+fn of_promoted(node: &Node<'_>) -> Option<Finding> {
+    let pods = node.survey().runtime.ok()?.pods.iter().flatten();
+    let mut own = pods.filter(|pod| pod.name.starts_with("etcd-manager-"));
+    let (name, line) = own.find_map(|pod| {
+        let at = pod.log.iter().rposition(|line| line.contains(LEARNERS))?;
+        let mut later = pod.log[at..].iter();
+        let came = later.any(|line| line.contains("ready to serve client requests"));
+        (!came).then(|| (pod.name.as_str(), &pod.log[at]))
+    })?;
+    let cluster = if name.starts_with("etcd-manager-events") {
+        "events"
+    } else {
+        "main"
+    };
+    let finding = Finding::new(
+        format!(
+            "etcd 3.6 does not start on the data of {cluster}: its store still counts members as learners that an etcd of 3.5.1 to 3.5.19 promoted"
+        ),
+        "set the version back to 3.5 (etcdClusters[].version in the spec of the cluster), with a patch that repairs the store (etcd pull request 20797; 3.5.21 is too old); roll all members to that 3.5 first, and only then to 3.6; remove no member and restore no backup: the data is sound",
+    );
+    Some(finding.seen("log", shorten(line, QUOTED)))
 }
 
 fn learner(member: &ExpectedMember, client: &ExpectedClient, name: &str) -> Finding {

@@ -1,8 +1,8 @@
 //! Checks of links, routes and the size of packets.
 
 use super::baked::of_another;
-use super::packets;
 use super::range::{Way, read_kernel_route};
+use super::{hairpin, packets};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
@@ -26,7 +26,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         title: "the node has a default route for each of its address families",
         severity: Severity::Critical,
         tags: &["network"],
-        sources: &[Source::Network, Source::Files],
+        sources: &[Source::Network, Source::Files, Source::KernelLog],
         because: &["net.links", "host.jobs"],
         why: "without a default route the node reaches nothing outside its subnet: no AWS, no API server, no mirror",
         remedy: "renew the lease: networkctl renew <interface>; for IPv6 with forwarding, accept_ra must be 2",
@@ -191,6 +191,9 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
         (v4, v6) => {
             if let Some(finding) = without_pods(node) {
                 return finding.fail();
+            }
+            if let Some(verdict) = hairpin::of_load_balancer(node) {
+                return verdict;
             }
             if let Some(finding) = over_another(node) {
                 return finding.warn();

@@ -2,6 +2,7 @@
 
 mod baked;
 mod filters;
+mod hairpin;
 mod links;
 mod managers;
 mod packets;

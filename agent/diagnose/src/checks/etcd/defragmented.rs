@@ -1,0 +1,86 @@
+//! Defragmentations of etcd that took long: a member answers nothing meanwhile, and all at once is no quorum.
+
+use crate::checks::check::{Certainty, Finding};
+use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
+
+/// How etcd logs the end of one (`server/storage/backend/backend.go`).
+const FINISHED: &str = "finished defragmenting directory";
+/// How etcdctl says it of each member (`etcdctl/ctlv3/command/defrag_command.go`).
+const MEMBER: &str = "Finished defragmenting etcd member[";
+/// Beyond the ten seconds after which controllers lose their leases (`--leader-elect-renew-deadline`).
+const LONG_S: u64 = 10;
+
+/// The finding of one that took long.
+pub(super) fn long(node: &Node<'_>) -> Option<Finding> {
+    let pods = node.survey().runtime.ok()?.pods.as_ref()?;
+    let lines = || pods.iter().flat_map(|pod| pod.log.iter().rev());
+    let (line, took) = lines().find_map(|line| {
+        let took = line.contains(FINISHED).then(|| took(line)).flatten()?;
+        seconds(took)
+            .is_some_and(|seconds| seconds >= LONG_S)
+            .then_some((line, took))
+    })?;
+    let by = pods.iter().find_map(|pod| {
+        let members = pod.log.iter().filter(|line| line.contains(MEMBER));
+        let several = members.count() > 1;
+        several.then(|| format!("{}/{}", pod.namespace, pod.name))
+    });
+    let (whose, fix) = match &by {
+        Some(name) => (
+            format!("; the pod {name} defragments several members in one run"),
+            "let that job defragment one member after another"
+                .to_owned(),
+        ),
+        None => (
+            String::new(),
+            "find what starts it (kubectl get cronjobs -A, /etc/cron.d of all control planes) and let it defragment one member after another".to_owned(),
+        ),
+    };
+    let finding = Finding::new(
+        format!("a defragmentation of etcd took {took}, in which this member answered nothing{whose}: where members do it at once the cluster has no quorum"),
+        format!("{fix}: the leader last, and each only once the one before is healthy again; only where much is free (current-db-size-in-use in its line), else look for what fills etcd; faster disks and longer leases do not help"),
+    )
+    .by(Certainty::Likely)
+    .seen("log", shorten(line, 400));
+    Some(match by {
+        Some(name) => finding.seen("pod", name),
+        None => finding,
+    })
+}
+
+/// How long one took, such as `1m22.691s`.
+fn took(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("\"took\":\"")?;
+    rest.split_once('"').map(|(took, _)| took)
+}
+
+/// The whole seconds of a duration of Go: `1h2m3.5s`, `850ms`.
+fn seconds(text: &str) -> Option<u64> {
+    if text.ends_with("ms") || text.ends_with("µs") || text.ends_with("ns") {
+        return Some(0);
+    }
+    let (hours, rest) = text.split_once('h').unwrap_or(("0", text));
+    let (minutes, rest) = rest.split_once('m').unwrap_or(("0", rest));
+    let whole = rest.trim_end_matches('s').split('.').next()?;
+    let number = |text: &str| text.parse::<u64>().ok();
+    Some(number(hours)? * 3600 + number(minutes)? * 60 + number(whole)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_of_go_is_read_in_seconds() {
+        for (text, wanted) in [
+            ("1m22.691s", Some(82)),
+            ("9.8s", Some(9)),
+            ("412.5ms", Some(0)),
+            ("1h0m3s", Some(3603)),
+            ("soon", None),
+        ] {
+            assert_eq!(seconds(text), wanted, "{text}");
+        }
+    }
+}
