@@ -11,7 +11,15 @@ const MEMBER: &str = "Finished defragmenting etcd member[";
 /// Beyond the ten seconds after which controllers lose their leases (`--leader-elect-renew-deadline`).
 const LONG_S: u64 = 10;
 
-/// The finding of one that took long.
+/// How the members and their clients say that the cluster did not answer meanwhile.
+const HARM: &[&str] = &[
+    "etcdserver: request timed out",
+    "etcdserver: leader changed",
+    "lost leader",
+    "failed to renew lease",
+];
+
+/// The finding of one that took long, where it did harm or one job defragments several members.
 pub(super) fn long(node: &Node<'_>) -> Option<Finding> {
     let pods = node.survey().runtime.ok()?.pods.as_ref()?;
     let lines = || pods.iter().flat_map(|pod| pod.log.iter().rev());
@@ -26,6 +34,10 @@ pub(super) fn long(node: &Node<'_>) -> Option<Finding> {
         let several = members.count() > 1;
         several.then(|| format!("{}/{}", pod.namespace, pod.name))
     });
+    let did_harm = || lines().any(|line| HARM.iter().any(|words| line.contains(words)));
+    if by.is_none() && !did_harm() {
+        return None;
+    }
     let (whose, fix) = match &by {
         Some(name) => (
             format!("; the pod {name} defragments several members in one run"),
@@ -70,6 +82,32 @@ fn seconds(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::checks::node_sample::Sample;
+
+    #[test]
+    fn a_long_one_counts_only_where_it_did_harm_or_a_job_makes_several() {
+        let ended = |took: &str| {
+            format!(
+                r#"{{"level":"info","msg":"finished defragmenting directory","took":"{took}"}}"#
+            )
+        };
+        let lost = "etcdserver: request timed out";
+        let of_job = "Finished defragmenting etcd member[https://a:4001]";
+        for (lines, wanted) in [
+            (vec![ended("1m2.5s")], false),
+            (vec![ended("4.1s"), lost.to_owned()], false),
+            (vec![ended("1m2.5s"), lost.to_owned()], true),
+            (
+                vec![ended("12s"), of_job.to_owned(), of_job.to_owned()],
+                true,
+            ),
+        ] {
+            let mut sample = Sample::control_plane();
+            sample.pod("etcd-manager-main", "running").log = lines.clone();
+            let found = long(&Node::new(&sample.survey));
+            assert_eq!(found.is_some(), wanted, "{lines:?}");
+        }
+    }
 
     #[test]
     fn a_duration_of_go_is_read_in_seconds() {

@@ -7,7 +7,7 @@ use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
-use quake_model::facts::Unseen;
+use quake_model::facts::{ActiveState, Unseen};
 use quake_model::phase::Phase;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
@@ -283,7 +283,15 @@ fn withheld(node: &Node<'_>) -> Option<Finding> {
     let says = |line: &&String| NO_CPU.iter().all(|part| line.contains(part));
     let line = journal.iter().rfind(says)?;
     let turned_on = node.text("/sys/fs/cgroup/cgroup.subtree_control").ok()?;
-    if turned_on.is_some_and(|names| names.split_whitespace().any(|name| name == "cpu")) {
+    let has_cpu = match turned_on {
+        Some(names) => names.split_whitespace().any(|name| name == "cpu"),
+        // Where that was not looked at, a kubelet that runs has it.
+        None => {
+            let unit = node.unit("kubelet.service").ok().flatten();
+            unit.is_none_or(|unit| unit.active == ActiveState::Active)
+        }
+    };
+    if has_cpu {
         return None;
     }
     const KIT: &str = "/usr/lib/systemd/system/rtkit-daemon.service";

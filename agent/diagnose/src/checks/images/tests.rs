@@ -129,3 +129,28 @@ fn a_back_off_is_told_by_the_answer_of_the_registry_before_it() {
     let summary = node.judge("images.pull").note;
     assert!(summary.contains("limit of pulls is reached"), "{summary}");
 }
+
+#[test]
+fn a_sandbox_image_that_is_refused_is_pulled_with_credentials_and_others_are_not() {
+    let image = "1.dkr.ecr.us-test-1.amazonaws.com/pause:3.10";
+    let line = |kind: &str, why: &str| {
+        format!(
+            r#"E0101 "RunPodSandbox failed" err="failed to get {kind} image \"{image}\": failed to pull image \"{image}\": {why}""#
+        )
+    };
+    for (kind, why, wanted) in [
+        ("sandbox", "401 Unauthorized", true),
+        ("sandbox", "no basic auth credentials", true),
+        ("sandbox", "dial tcp 10.4.1.3:443: i/o timeout", false),
+        ("other", "401 Unauthorized", false),
+    ] {
+        let mut node = Sample::worker();
+        node.journal("kubelet.service", &[&line(kind, why)]);
+        let said = node.judge("images.pull").note;
+        assert_eq!(
+            said.contains("the sandbox image of every pod"),
+            wanted,
+            "{said}"
+        );
+    }
+}

@@ -26,7 +26,9 @@ pub(super) fn slow(node: &Node<'_>) -> Option<Finding> {
     if !SLOW.contains(&source) {
         return None;
     }
-    let command_line = node.text("/proc/cmdline").ok().flatten();
+    let of_file = node.text("/proc/cmdline").ok().flatten();
+    let booted = kernel_log::lines(node, &["Command line: "]).unwrap_or_default();
+    let command_line = of_file.or(booted.last().copied());
     let words = command_line.unwrap_or_default().split_whitespace();
     let chosen: Vec<&str> = words
         .filter(|word| CHOOSING.iter().any(|start| word.starts_with(start)))

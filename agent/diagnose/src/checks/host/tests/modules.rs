@@ -2,9 +2,9 @@
 
 use super::{KERNEL, expecting, logged, machine};
 use crate::checks::report::Status;
-use crate::checks::surveyed::{entry, proves, record, set_phase, survey_with, tree};
+use crate::checks::surveyed::{entry, proves, record, set_phase, survey_with, tree, unit};
 use quake_model::expected::Expected;
-use quake_model::facts::{EntryKind, Survey};
+use quake_model::facts::{ActiveState, EntryKind, Seen, Survey};
 use quake_model::phase::Phase;
 use quake_model::record::PhaseStatus;
 use quake_model::spec::KopsGeneration;
@@ -191,6 +191,45 @@ fn control_groups_must_be_of_a_version_that_kubelet_knows() {
         (machine("node", "1.29.3", &[]), Status::Skip, ""),
     ];
     for (survey, status, words) in cases {
+        proves("host.cgroup", &survey, status, words);
+    }
+}
+
+#[test]
+fn a_cpu_controller_that_is_there_and_not_turned_on_is_told_where_kubelet_misses_it() {
+    const CONTROLLERS: (&str, &str) = (
+        "/sys/fs/cgroup/cgroup.controllers",
+        "cpuset cpu io memory pids\n",
+    );
+    const TURNED_ON: &str = "/sys/fs/cgroup/cgroup.subtree_control";
+    let line = "cgroup manager.Set failed: openat2 /sys/fs/cgroup/kubepods.slice/cpu.weight: no such file or directory";
+    let of = |files: &[(&str, &str)], lines: &[&str], state: ActiveState| {
+        let mut survey = machine("node", "1.35.2", files);
+        let lines = lines.iter().map(|line| (*line).to_owned()).collect();
+        survey.journals = Seen::Yes([("kubelet.service".to_owned(), lines)].into());
+        let kubelet = unit("kubelet.service", state);
+        survey.units = Seen::Yes(vec![kubelet]);
+        survey
+    };
+    let (up, down) = (ActiveState::Active, ActiveState::Activating);
+    let without = [CONTROLLERS, (TURNED_ON, "cpuset io memory pids\n")];
+    let with = [CONTROLLERS, (TURNED_ON, "cpuset cpu io memory pids\n")];
+    let unseen = [CONTROLLERS];
+    for (survey, status, words) in [
+        (
+            of(&without, &[line], down),
+            Status::Fail,
+            "no cpu controller",
+        ),
+        (
+            of(&unseen, &[line], down),
+            Status::Fail,
+            "no cpu controller",
+        ),
+        (of(&unseen, &[line], up), Status::Ok, "version 2"),
+        (of(&with, &[line], down), Status::Ok, "version 2"),
+        (of(&without, &[], down), Status::Ok, "version 2"),
+    ] {
         proves("host.cgroup", &survey, status, words);
     }
 }
