@@ -65,7 +65,7 @@ const REASONS: &[KnownLine] = &[
     KnownLine {
         parts: &["all IP ranges owned by unreachable peers"],
         means: "Weave's ranges all belong to peers that cannot be reached: nodes that were terminated and never removed from it",
-        fix: "in the weave container of ONE node: /home/weave/weave --local status ipam lists the unreachable peers; /home/weave/weave --local rmpeer PEER for each that is gone (never on two nodes, and never for one that runs); a Weave of 2.5 or newer removes the peers of deleted nodes itself; do not enlarge the range, and keep the database of running nodes",
+        fix: "in the weave container of ONE node: /home/weave/weave --local status ipam lists the unreachable peers; /home/weave/weave --local rmpeer PEER for each that is gone (never on two nodes, and never for one that runs); Weave 2.5.2 and newer remove the peers of deleted nodes themselves; do not enlarge the range, and keep the database of running nodes",
     },
     KnownLine {
         parts: &["No more IPs available"],
