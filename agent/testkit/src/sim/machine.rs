@@ -231,7 +231,7 @@ impl Probes for SimHost {
             let mut seen = PodsSeen::default();
             for name in names {
                 let after = world.timing.healthy_after;
-                if !world.has_arrived(&format!("pod/{name}"), after) || !has_manifest(world, name) {
+                if !world.has_arrived(&format!("pod/{name}"), after) {
                     continue;
                 }
                 match world.pods.get(name) {
@@ -264,22 +264,6 @@ impl Probes for SimHost {
         })
         .await
     }
-}
-
-/// Where kubelet reads the pods that it runs by itself.
-const MANIFESTS: &str = "/etc/kubernetes/manifests/";
-
-/// Within so many bytes a manifest names its pod.
-const NAMED_WITHIN: usize = 4096;
-
-/// Whether one of kubelet's manifests names this pod: without one it runs none.
-fn has_manifest(world: &World, pod: &str) -> bool {
-    let from = world.files.range(MANIFESTS.to_owned()..);
-    let mut manifests = from.take_while(|(path, _)| path.starts_with(MANIFESTS));
-    manifests.any(|(_, file)| {
-        let start = &file.contents[..file.contents.len().min(NAMED_WITHIN)];
-        String::from_utf8_lossy(start).contains(pod)
-    })
 }
 
 /// A pod of one container that runs, as kubelet names those of its manifests.

@@ -88,7 +88,8 @@ fn another_volume_of_the_slot_that_had_data_is_named() {
     let first = expected(&volume("vol-1", "main=a/a,b", &[]), two.into());
     assert_eq!(first, had, "the first by its id");
     let of_events = volume("vol-2", "events=a/a,b", &[(UID, "U")]);
-    assert_eq!(beside(of_events), None);
+    let as_peer = Some(Expectation::PeerHoldsData("vol-2".to_owned()));
+    assert_eq!(beside(of_events), as_peer, "no volume of the slot itself");
 }
 
 #[test]
@@ -131,7 +132,7 @@ fn a_peer_that_held_data_before_the_volume_was_made_is_named() {
         assert_eq!(beside(other), holds.clone().filter(|_| is_held), "{what}");
     }
     let of_events = attached(volume("vol-2", "events=b/a,b", &[]), since);
-    assert_eq!(beside(of_events), None, "of another etcd cluster");
+    assert_eq!(beside(of_events), holds, "of the other etcd cluster");
     let same_member = attached(volume("vol-2", "main=a/a,b", &[]), since);
     assert_eq!(beside(same_member), None, "no peer");
     let two = ["vol-3", "vol-2"].map(|id| attached(volume(id, "main=b/a,b", &[]), since));
