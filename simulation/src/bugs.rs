@@ -49,6 +49,7 @@ macro_rules! bugs {
 bugs! {
     "the intent record is never written" NoIntent "no-intent" 1 ["intent-before-attach"];
     "the intent to format is never written" NoFormatIntent "no-format-intent" 1 ["intent-before-format"];
+    "the member that was begun is not in the record" ForgetMember "forget-member" 60 ["one-member"];
     "the record is not read at the start of a boot" JournalNotRead "journal-not-read" 60 ["one-member", "intent-before-attach"];
     "a listing ends with its first volume" ShortListing "short-listing" 1 ["becomes-ready", "plan-holds"];
     "of two volumes of a member the last of the listing is taken" TrustLast "trust-last" 2 ["no-duplicate-attached"];

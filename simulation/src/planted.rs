@@ -162,6 +162,9 @@ impl Planted {
                     journal["formatting"] = json!({});
                 });
             }
+            (Bug::ForgetMember, "write_file") if called.subject == JOURNAL => {
+                edit_journal(machine, |journal| journal["member"] = Value::Null);
+            }
             (Bug::LostFile, "write_file") => {
                 self.writes += 1;
                 if self.writes.is_multiple_of(20) {
