@@ -35,11 +35,11 @@ struct Group<'a> {
 
 /// Which errors count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ear {
+pub(super) enum Threshold {
     /// Those that go on, and of known lines more than a healthy node logs.
-    Common,
+    Usual,
     /// Those that come again in whatever time, too: for a node of which nothing else says what is wrong.
-    Fine,
+    Low,
 }
 
 /// So many of a kind say something where nothing else does. A guess.
@@ -50,10 +50,10 @@ pub(super) fn unexplained(
     checks: &[CheckReport],
     logs: &[Log<'_>],
     texts: &Texts,
-    ear: Ear,
+    threshold: Threshold,
 ) -> Option<(Finding, usize)> {
     let explained = Explained::new(checks);
-    let all = groups(logs, &explained, ear);
+    let all = groups(logs, &explained, threshold);
     let counts = |group: &Group<'_>| {
         group.level == Level::Fatal || group.count > 1 || logs[group.log].is_down
     };
@@ -158,7 +158,7 @@ fn of_one_kind<'a>(all: &[Group<'a>], logs: &[Log<'a>]) -> Vec<Group<'a>> {
     kinds
 }
 
-fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained, ear: Ear) -> Vec<Group<'a>> {
+fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained, threshold: Threshold) -> Vec<Group<'a>> {
     let mut by_shape: BTreeMap<(usize, String), Group<'a>> = BTreeMap::new();
     // A component's own file and its pod's log have the same lines.
     let mut seen: BTreeMap<&str, usize> = BTreeMap::new();
@@ -169,9 +169,9 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained, ear: Ear) -> Vec<Group
                 continue;
             }
             let shape = shape(line);
-            let is_over = match ear {
-                Ear::Common => log.is_over(index),
-                Ear::Fine => log.is_of_start(index),
+            let is_over = match threshold {
+                Threshold::Usual => log.is_over(index),
+                Threshold::Low => log.is_of_start(index),
             };
             if is_over || log.is_trace(index) || explained.has(line, &shape) {
                 continue;
@@ -191,7 +191,7 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained, ear: Ear) -> Vec<Group
     }
     let mut groups: Vec<Group<'a>> = by_shape.into_values().collect();
     groups.retain(|group| group.count > log_lines::usual(group.line));
-    if ear == Ear::Fine {
+    if threshold == Threshold::Low {
         groups.retain(|group| group.count >= OFTEN && logs[group.log].is_late(group.line));
         return groups;
     }

@@ -13,7 +13,7 @@ use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::exec_format::emptied;
 use super::node::Node;
 use super::report::{CheckReport, Status};
-use errors::Ear;
+use errors::Threshold;
 use quake_model::facts::Unseen;
 
 const ERRORS: &str = "logs.errors";
@@ -134,9 +134,9 @@ pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     };
     let is_silent = checks.iter().all(|one| one.finding.is_none());
     let texts = &node.survey().texts;
-    let unexplained = errors::unexplained(checks, &logs, texts, Ear::Common);
+    let unexplained = errors::unexplained(checks, &logs, texts, Threshold::Usual);
     let repeated = || warnings::repeated(&logs).filter(|_| is_silent);
-    let often = || errors::unexplained(checks, &logs, texts, Ear::Fine).filter(|_| is_silent);
+    let often = || errors::unexplained(checks, &logs, texts, Threshold::Low).filter(|_| is_silent);
     if let Some((finding, heard)) = unexplained.or_else(repeated).or_else(often) {
         let one = &mut checks[index];
         one.heard = heard;
