@@ -1,8 +1,7 @@
 //! The issuer of service accounts' tokens, beside the place where its keys are published: kops makes both of one name.
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, words};
 use crate::checks::check::Finding;
-use quake_formats::yaml::Yaml;
 
 const ISSUER: &str = "--service-account-issuer=";
 const KEYS: &str = "--service-account-jwks-uri=";
@@ -12,14 +11,8 @@ const PATH: &str = "/openid/v1/jwks";
 
 /// The finding where no issuer is the one whose keys are published: somebody changed it, and tokens of before are refused.
 pub(super) fn changed(manifest: &Manifest<'_>) -> Option<Finding> {
-    let spec = manifest.document.as_ref().ok()?.get("spec")?;
-    let containers = spec.items_of("containers").iter();
-    let texts =
-        containers.flat_map(|one| one.items_of("command").iter().chain(one.items_of("args")));
-    let words: Vec<&str> = texts
-        .filter_map(Yaml::text)
-        .flat_map(str::split_whitespace)
-        .collect();
+    let containers = manifest.spec()?.items_of("containers").iter();
+    let words: Vec<&str> = containers.flat_map(words).collect();
     let all = |flag: &'static str| words.iter().filter_map(move |word| word.strip_prefix(flag));
     let published = all(KEYS).next_back()?.strip_suffix(PATH)?;
     let issuer = all(ISSUER).next()?;

@@ -51,6 +51,11 @@ impl Manifest<'_> {
         format!("{DIRECTORY}/{}", self.name)
     }
 
+    /// What its pod is made of, where it can be read.
+    pub(super) fn spec(&self) -> Option<&Yaml> {
+        self.document.as_ref().ok()?.get("spec")
+    }
+
     /// The pod's namespace and name, where it is a pod.
     pub(super) fn pod(&self) -> Option<(&str, &str)> {
         let document = self.document.as_ref().ok()?;
@@ -64,12 +69,10 @@ impl Manifest<'_> {
 
     /// The host's paths in it, each with the kind that it is to have, and with the line where it stands.
     pub(super) fn host_paths(&self) -> Vec<(&str, &str, usize)> {
-        let spec = self
-            .document
-            .as_ref()
-            .ok()
-            .and_then(|document| document.get("spec"));
-        let volumes = spec.map_or(&[][..], |spec| spec.items_of("volumes")).iter();
+        let volumes = self
+            .spec()
+            .map_or(&[][..], |spec| spec.items_of("volumes"))
+            .iter();
         volumes
             .filter_map(|volume| {
                 let host = volume.get("hostPath")?;
@@ -78,6 +81,13 @@ impl Manifest<'_> {
             })
             .collect()
     }
+}
+
+/// The words of a container's command line. Older versions of kops have them within a line for a shell.
+pub(super) fn words(container: &Yaml) -> impl Iterator<Item = &str> {
+    let texts = ["command", "args"].into_iter();
+    let texts = texts.flat_map(|key| container.items_of(key));
+    texts.filter_map(Yaml::text).flat_map(str::split_whitespace)
 }
 
 /// The images of all manifests that can be read, each once.
@@ -89,7 +99,7 @@ pub(in crate::checks) fn images(node: &Node<'_>) -> Result<Vec<String>, Unseen> 
     let manifests = manifests(node)?;
     let mut images: Vec<String> = manifests
         .iter()
-        .filter_map(|manifest| manifest.document.as_ref().ok()?.get("spec"))
+        .filter_map(Manifest::spec)
         .flat_map(|spec| {
             spec.items_of("initContainers")
                 .iter()

@@ -1,6 +1,6 @@
 //! Files that flags of static pods name: each has to be mounted into its container, and to stand on the host.
 
-use super::manifest::Manifest;
+use super::manifest::{Manifest, words};
 use super::running::runs;
 use crate::checks::check::Finding;
 use crate::checks::named::place;
@@ -35,8 +35,7 @@ struct Mount<'a> {
 ///
 /// As the host's paths when they cannot be looked at.
 pub(super) fn missing(node: &Node<'_>, manifest: &Manifest<'_>) -> Result<Option<Finding>, Unseen> {
-    let spec = manifest.document.as_ref().ok();
-    let Some(spec) = spec.and_then(|document| document.get("spec")) else {
+    let Some(spec) = manifest.spec() else {
         return Ok(None);
     };
     let pod = manifest.pod().map_or("", |(_, name)| name);
@@ -60,12 +59,9 @@ pub(super) fn missing(node: &Node<'_>, manifest: &Manifest<'_>) -> Result<Option
     Ok(None)
 }
 
-/// The flags of a container that name a file, with the path of each. Older versions have them within a line for a shell.
+/// The flags of a container that name a file, with the path of each.
 fn flags(container: &Yaml) -> impl Iterator<Item = (&str, &str)> {
-    let all = ["command", "args"].into_iter();
-    let texts = all.flat_map(|key| container.items_of(key));
-    let words = texts.filter_map(Yaml::text).flat_map(str::split_whitespace);
-    words.filter_map(|word| {
+    words(container).filter_map(|word| {
         let (flag, path) = word.strip_prefix("--")?.split_once('=')?;
         let is_of_file = ENDS.iter().any(|end| flag.ends_with(end)) && !OF_OUTPUT.contains(&flag);
         let is_path = path.starts_with('/') && !path.contains([',', '$', '*']);
