@@ -90,30 +90,23 @@ fn in_page<'a>(
     location: &'a Location,
     page: &'a ListObjectVersionsOutput,
 ) -> impl Iterator<Item = ObjectVersion> + 'a {
-    let version = move |key: Option<&str>, id: Option<&str>| {
+    let version = move |key: Option<&str>, id: Option<&str>, written, is_newest, is_deletion| {
         let url = format!("s3://{}/{}", location.bucket(), key?);
-        let id = id.unwrap_or(ObjectVersion::UNKEPT).to_owned();
-        Some((url.parse::<Location>().ok()?, id))
+        Some(ObjectVersion {
+            location: url.parse().ok()?,
+            id: id.unwrap_or(ObjectVersion::UNKEPT).to_owned(),
+            written: instant(written),
+            is_deletion,
+            is_newest: is_newest == Some(true),
+        })
     };
-    let kept = page.versions().iter().filter_map(move |found| {
-        let (location, id) = version(found.key(), found.version_id())?;
-        Some(ObjectVersion {
-            location,
-            id,
-            written: instant(found.last_modified()),
-            is_deletion: false,
-            is_newest: found.is_latest() == Some(true),
-        })
+    let kept = page.versions().iter().filter_map(move |it| {
+        let written = it.last_modified();
+        version(it.key(), it.version_id(), written, it.is_latest(), false)
     });
-    let deleted = page.delete_markers().iter().filter_map(move |found| {
-        let (location, id) = version(found.key(), found.version_id())?;
-        Some(ObjectVersion {
-            location,
-            id,
-            written: instant(found.last_modified()),
-            is_deletion: true,
-            is_newest: found.is_latest() == Some(true),
-        })
+    let deleted = page.delete_markers().iter().filter_map(move |it| {
+        let written = it.last_modified();
+        version(it.key(), it.version_id(), written, it.is_latest(), true)
     });
     kept.chain(deleted)
 }
