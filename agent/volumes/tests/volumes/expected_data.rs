@@ -93,6 +93,28 @@ fn another_volume_of_the_slot_that_had_data_is_named() {
 }
 
 #[test]
+fn main_is_expected_to_have_data_once_another_etcd_cluster_was_used() {
+    let events = || volume("vol-2", "events=a/a,b", &[]);
+    let holds = Some(Expectation::PeerHoldsData("vol-2".to_owned()));
+    let younger = beside(attached(events(), MADE - 1));
+    assert_eq!(younger, holds, "it was made after events was used");
+    // At a first boot all volumes are there before one of them is used.
+    assert_eq!(beside(attached(events(), MADE + 60_000)), None);
+    assert_eq!(beside(events()), None);
+}
+
+#[test]
+fn an_etcd_cluster_that_is_added_later_starts_empty() {
+    let main = attached(volume("vol-2", "main=a/a,b", &[]), MADE - 1);
+    let cilium = volume("vol-1", "cilium=a/a,b", &[]);
+    let slot = Slot::new("cilium", "a");
+    let volumes = [cilium.clone(), main];
+    let generation = ClusterGeneration::default();
+    let found = expects_data("c", &slot, &cilium, &volumes, &generation);
+    assert_eq!(found, None);
+}
+
+#[test]
 fn a_peer_that_held_data_before_the_volume_was_made_is_named() {
     let peer = |more: &[(&str, &str)]| volume("vol-2", "main=b/a,b", more);
     let holds = Some(Expectation::PeerHoldsData("vol-2".to_owned()));

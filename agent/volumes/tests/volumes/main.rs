@@ -10,7 +10,6 @@ mod behind_conflict;
 mod bodies;
 mod changes;
 mod conformance;
-mod expectation;
 mod expected_data;
 mod gate_facts;
 mod intent;
