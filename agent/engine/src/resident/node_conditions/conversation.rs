@@ -1,6 +1,6 @@
 //! One conversation with the API server about the node's conditions: what it has is read once, and what changed is written.
 
-use super::startup_taint::{forget, remove_taint, still_there};
+use super::startup_taint::{TaintRemoval, forget, remove_taint, still_there};
 use super::{NodeConditionPorts, Round, words};
 use crate::access::access_by;
 use crate::context::Context;
@@ -169,11 +169,12 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
         for plan in std::mem::take(&mut self.kept) {
             let looked = match self.is_due(plan, seen) {
                 true => self.look_at_taint(plan).await,
-                false => Ok(None),
+                false => Ok(TaintRemoval::Kept),
             };
             match looked {
-                Ok(Some(change)) => changes.extend(change),
-                Ok(None) => kept.push(plan),
+                Ok(TaintRemoval::Removed(change)) => changes.push(change),
+                Ok(TaintRemoval::Gone) => {}
+                Ok(TaintRemoval::Kept) => kept.push(plan),
                 Err(fault) => {
                     first = first.or(Some(fault));
                     kept.push(plan);
@@ -196,14 +197,13 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
         })
     }
 
-    /// What changed if the taint is gone; `None` while it is there.
-    async fn look_at_taint(&self, plan: &TaintPlan) -> Result<Option<Option<String>>, Fault> {
+    async fn look_at_taint(&self, plan: &TaintPlan) -> Result<TaintRemoval, Fault> {
         let (host, node) = (self.context.host, &self.plan.node);
         match (&plan.remover, &self.access) {
             (Remover::Agent { kubeconfig }, _) => {
                 remove_taint(host, node, &plan.taint, kubeconfig).await
             }
-            (Remover::Controller, None) => Ok(None),
+            (Remover::Controller, None) => Ok(TaintRemoval::Kept),
             (Remover::Controller, Some(access)) => {
                 let got = host.get_object(access, &self.plan.place()).await;
                 let found = got.map_err(|error| self.unreported(error))?;
@@ -212,7 +212,8 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
                     true => Err(still_there(node, plan)),
                     false => {
                         let (key, effect) = (&plan.taint.key, &plan.taint.effect);
-                        Ok(Some(Some(format!("startup taint {key}:{effect} is gone"))))
+                        let change = format!("startup taint {key}:{effect} is gone");
+                        Ok(TaintRemoval::Removed(change))
                     }
                 }
             }

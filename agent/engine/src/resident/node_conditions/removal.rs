@@ -1,6 +1,6 @@
 //! Removes the agent's conditions and its startup taints from a Node object, for a host that the agent leaves.
 
-use super::startup_taint::{forget, noted, remove_taint};
+use super::startup_taint::{TaintRemoval, forget, noted, remove_taint};
 use crate::access::access_by;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::{ClusterApi, Condition, Files, PortError};
@@ -63,8 +63,10 @@ async fn remove_noted<H: Files + ClusterApi>(
         RemoverChoice::Agent | RemoverChoice::Controller => kubeconfig,
     };
     for _ in 0..TRIES {
-        if let Some(change) = remove_taint(host, node, &startup.taint, kubeconfig).await? {
-            return Ok(change.map(|_| startup.text()));
+        match remove_taint(host, node, &startup.taint, kubeconfig).await? {
+            TaintRemoval::Removed(_) => return Ok(Some(startup.text())),
+            TaintRemoval::Gone => return Ok(None),
+            TaintRemoval::Kept => {}
         }
     }
     let summary = "the node's object changes all the time".to_owned();

@@ -11,7 +11,17 @@ use quake_node::node_identity::{Taint, node_place};
 /// The largest note that is read; a taint is some hundred bytes.
 const NOTE_LIMIT: u64 = 1 << 20;
 
-/// Removes the taint by this kubeconfig; what changed if it is gone, `None` while it is there.
+/// What became of a startup taint.
+pub(super) enum TaintRemoval {
+    /// It is there: others write to the object, or it is not time.
+    Kept,
+    /// It was gone already.
+    Gone,
+    /// It is gone now; what changed, for the event.
+    Removed(String),
+}
+
+/// Removes the taint by this kubeconfig.
 ///
 /// # Errors
 ///
@@ -21,7 +31,7 @@ pub(super) async fn remove_taint<H: Files + ClusterApi>(
     node: &str,
     taint: &Taint,
     kubeconfig: &str,
-) -> Result<Option<Option<String>>, Fault> {
+) -> Result<TaintRemoval, Fault> {
     let Some(access) = access_by(host, kubeconfig).await else {
         let summary = format!("{kubeconfig} leads to no API server");
         let fault = Fault::new(Code::ReadyStartupTaintKept, summary);
@@ -35,16 +45,17 @@ pub(super) async fn remove_taint<H: Files + ClusterApi>(
     };
     let got = host.get_object(&access, &place).await.map_err(refused)?;
     let Some(change) = got.and_then(|node| without_taint(&node, taint)) else {
-        return Ok(Some(None));
+        return Ok(TaintRemoval::Gone);
     };
     match host.change_object(&access, &place, &change, false).await {
         Ok(_) => {}
         // kubelet, too, writes to it: the next round comes soon.
-        Err(error) if error.condition == Condition::Conflict => return Ok(None),
+        Err(error) if error.condition == Condition::Conflict => return Ok(TaintRemoval::Kept),
         Err(error) => return Err(refused(error)),
     }
     let (key, effect) = (&taint.key, &taint.effect);
-    Ok(Some(Some(format!("startup taint {key}:{effect} removed"))))
+    let change = format!("startup taint {key}:{effect} removed");
+    Ok(TaintRemoval::Removed(change))
 }
 
 fn remedied(node: &str, taint: &Taint, fault: Fault) -> Fault {
