@@ -49,8 +49,8 @@ macro_rules! bugs {
 bugs! {
     "the intent record is never written" NoIntent "no-intent" 1 ["intent-before-attach"];
     "the intent to format is never written" NoFormatIntent "no-format-intent" 1 ["intent-before-format"];
-    "the member that was begun is not in the record" ForgetMember "forget-member" 60 ["one-member"];
-    "the record is not read at the start of a boot" JournalNotRead "journal-not-read" 60 ["one-member", "intent-before-attach"];
+    "the record names another member, and volumes of the one that was begun are not seen" OtherMember "other-member" 14 ["one-member"];
+    "the record is not read at the start of a boot" JournalNotRead "journal-not-read" 225 ["becomes-ready", "one-member", "intent-before-attach"];
     "a listing ends with its first volume" ShortListing "short-listing" 1 ["becomes-ready", "plan-holds"];
     "of two volumes of a member the last of the listing is taken" TrustLast "trust-last" 2 ["no-duplicate-attached"];
     "a volume's tag is read as that of the next member" WrongTags "wrong-tags" 1 ["ready-holds-a-member", "one-member", "plan-holds", "becomes-ready"];
@@ -63,7 +63,7 @@ bugs! {
     "manifests of etcd stay although their volumes are not mounted" KeepsManifests "keeps-manifests" 40 ["mounted-before-manifest", "becomes-ready"];
     "a file is renamed before it is flushed" TornFiles "torn-files" 1 ["files-whole"];
     "one file of twenty is not written" LostFile "lost-file" 5 ["plan-holds", "becomes-ready", "ready-holds-a-member", "intent-before-format"];
-    "the lease counts as held although its write is lost" LeaseNotWritten "lease-not-written" 8 ["applies-under-lease"];
+    "the lease counts as held although its write is lost" LeaseNotWritten "lease-not-written" 64 ["applies-under-lease"];
     "every call of EC2 is made ten times" CountTwice "count-twice" 1 ["calls-in-budget", "becomes-ready", "ends-have-codes"];
     "requests are counted once a boot has ended" CountLate "count-late" 1 ["calls-in-budget"];
     "every call of a machine is made a thousand times" Storm "storm" 1 ["ends"];

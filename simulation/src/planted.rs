@@ -77,6 +77,9 @@ impl Planted {
                 let mut shown = machine.region().volumes.clone();
                 let instances = machine.region().instances.clone();
                 relist(bug, &mut shown, me);
+                if bug == Bug::OtherMember {
+                    hide_own(machine, &mut shown, me);
+                }
                 self.show(machine, shown, instances);
             }
             (Bug::DeviceNever, "list_devices") => self.show(machine, Vec::new(), Vec::new()),
@@ -162,8 +165,8 @@ impl Planted {
                     journal["formatting"] = json!({});
                 });
             }
-            (Bug::ForgetMember, "write_file") if called.subject == JOURNAL => {
-                edit_journal(machine, |journal| journal["member"] = Value::Null);
+            (Bug::OtherMember, "write_file") if called.subject == JOURNAL => {
+                edit_journal(machine, name_next_member);
             }
             (Bug::LostFile, "write_file") => {
                 self.writes += 1;
@@ -316,6 +319,27 @@ fn relist(bug: Bug, volumes: &mut Vec<VolumeFacts>, me: &str) {
         }
         _ => {}
     }
+}
+
+fn name_next_member(journal: &mut Value) {
+    let own = journal["member"].as_str();
+    let index = MEMBERS.iter().position(|member| Some(*member) == own);
+    if let Some(index) = index {
+        journal["member"] = MEMBERS[(index + 1) % MEMBERS.len()].into();
+    }
+}
+
+/// Takes the volumes of other members than the recorded one, which this instance holds, off a listing.
+fn hide_own(machine: &Machine<'_>, volumes: &mut Vec<VolumeFacts>, me: &str) {
+    let journal = machine.file(JOURNAL).map(serde_json::from_slice::<Value>);
+    let Some(Ok(journal)) = journal else { return };
+    let Some(member) = journal["member"].as_str() else {
+        return;
+    };
+    volumes.retain(|volume| {
+        let is_own = volume.attachments.iter().any(|it| it.instance_id == me);
+        !is_own || Slot::of_tags(&volume.tags).is_none_or(|slot| slot.member == member)
+    });
 }
 
 fn rename_member(volume: &mut VolumeFacts) {
