@@ -3,6 +3,7 @@
 pub(crate) mod addons;
 pub(crate) mod conditions;
 pub(crate) mod diagnose;
+mod endpoint;
 pub(crate) mod etcd;
 mod examples;
 pub(crate) mod fleet;
@@ -16,15 +17,14 @@ pub(crate) mod preview;
 pub(crate) mod repair;
 pub(crate) mod seed;
 pub(crate) mod signals;
-mod standing;
 pub(crate) mod store;
 mod timeline;
 pub(crate) mod user_data;
 mod variable;
 mod volumes;
 
+pub(crate) use endpoint::{EndpointArguments, StatusArguments, WaitArguments};
 pub(crate) use listen::Listen;
-pub(crate) use standing::{EndpointArguments, StatusArguments, WaitArguments};
 pub(crate) use timeline::{TimelineArguments, TimelineFormat};
 pub(crate) use volumes::{
     ExplainVolumesArguments, ListArguments, SourceArguments, Verb, VolumeArguments,

@@ -59,12 +59,12 @@ impl Stop {
     /// Waits until the boot should stop, which may be never.
     pub(crate) async fn wait(&self) -> Fault {
         let mut receiver = self.0.clone();
-        let asked = receiver
+        let answer = receiver
             .wait_for(Option::is_some)
             .await
             .ok()
             .and_then(|fault| fault.clone());
-        match asked {
+        match answer {
             Some(fault) => fault,
             // The handle is gone: nobody can ask any more.
             None => std::future::pending().await,

@@ -137,8 +137,8 @@ mod tests {
             (STORE, "c.example"),
         ] {
             let wrong = requested(&RepairArguments::default(), &[(name, value)]);
-            let told = wrong.expect_err("it has no meaning").to_string();
-            assert!(told.starts_with(name), "{told}");
+            let error = wrong.expect_err("it has no meaning").to_string();
+            assert!(error.starts_with(name), "{error}");
         }
     }
 }

@@ -29,12 +29,12 @@ pub(crate) struct SignalArguments {
 }
 
 impl SignalArguments {
-    /// What is asked for: by a flag, else by its variable, which `lookup` answers for.
+    /// What is requested: by a flag, else by its variable, which `lookup` answers for.
     ///
     /// # Errors
     ///
     /// Returns the variable that is of no meaning.
-    pub(crate) fn asked(
+    pub(crate) fn config(
         &self,
         lookup: impl Fn(&str) -> Option<String>,
     ) -> Result<SignalConfig, WrongVariable> {
@@ -75,11 +75,11 @@ fn is_on(set: &str) -> Result<bool, WrongVariable> {
 mod tests {
     use super::*;
 
-    fn asked(
+    fn config(
         flags: &SignalArguments,
         variables: &[(&str, &str)],
     ) -> Result<SignalConfig, WrongVariable> {
-        flags.asked(|name| {
+        flags.config(|name| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
@@ -92,9 +92,9 @@ mod tests {
     #[test]
     fn nothing_is_told_unless_it_is_asked_for() {
         let flags = SignalArguments::default();
-        assert_eq!(asked(&flags, &[]), Ok(SignalConfig::default()));
+        assert_eq!(config(&flags, &[]), Ok(SignalConfig::default()));
         let empty = [(ON_FATAL, " "), (ON_READY, ""), (NODE_EVENT, "off")];
-        assert_eq!(asked(&flags, &empty), Ok(SignalConfig::default()));
+        assert_eq!(config(&flags, &empty), Ok(SignalConfig::default()));
     }
 
     #[test]
@@ -105,7 +105,7 @@ mod tests {
             (NODE_EVENT, "on"),
         ];
         let mut flags = SignalArguments::default();
-        let by_variable = asked(&flags, &variables).expect("they are well-formed");
+        let by_variable = config(&flags, &variables).expect("they are well-formed");
         let both = [fatal("abandon:launch:refused"), fatal("set-unhealthy")];
         assert_eq!(by_variable.on_fatal, both);
         assert_eq!(
@@ -113,7 +113,7 @@ mod tests {
             (1, true)
         );
         flags.on_fatal = vec![fatal("set-unhealthy:all")];
-        let by_flag = asked(&flags, &variables).expect("they are well-formed");
+        let by_flag = config(&flags, &variables).expect("they are well-formed");
         assert_eq!(by_flag.on_fatal, [fatal("set-unhealthy:all")]);
     }
 
@@ -124,9 +124,9 @@ mod tests {
             (ON_READY, "abandon:launch"),
             (NODE_EVENT, "yes"),
         ] {
-            let wrong = asked(&SignalArguments::default(), &[(name, value)]);
-            let told = wrong.expect_err("it has no meaning").to_string();
-            assert!(told.starts_with(name) && told.contains(value), "{told}");
+            let wrong = config(&SignalArguments::default(), &[(name, value)]);
+            let error = wrong.expect_err("it has no meaning").to_string();
+            assert!(error.starts_with(name) && error.contains(value), "{error}");
         }
     }
 }

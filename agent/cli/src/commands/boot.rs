@@ -135,7 +135,7 @@ pub(super) fn startup_taint(arguments: &RunArguments) -> Result<Option<StartupTa
 
 /// What else is told of the boot's end.
 fn signals(arguments: &BootArguments) -> Result<SignalConfig, u8> {
-    let requested = arguments.signals.asked(|name| std::env::var(name).ok());
+    let requested = arguments.signals.config(|name| std::env::var(name).ok());
     requested.map_err(|wrong| running::usage(&wrong.to_string()))
 }
 

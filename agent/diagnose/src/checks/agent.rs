@@ -268,7 +268,7 @@ mod tests {
             name: name.to_owned(),
             what: "other contents".to_owned(),
         };
-        let mut told = |drifted: Vec<Drifted>| {
+        let mut verdict = |drifted: Vec<Drifted>| {
             let envelope = Envelope {
                 seq: 1,
                 at: TAKEN,
@@ -279,10 +279,10 @@ mod tests {
             says(id, &survey)
         };
         assert_eq!(
-            told(vec![drifted("/etc/sysconfig/kubelet")]),
+            verdict(vec![drifted("/etc/sysconfig/kubelet")]),
             "warn: /etc/sysconfig/kubelet is not as the agent left it: other contents"
         );
-        let both = told(vec![
+        let both = verdict(vec![
             drifted("kubelet.service"),
             drifted("/etc/sysconfig/kubelet"),
         ]);

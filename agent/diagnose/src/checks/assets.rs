@@ -133,8 +133,8 @@ fn unreachable(lost: Option<&ExpectedAsset>, closed: Vec<&ReachSeen>) -> Result<
     );
     let mut finding = Finding::new(summary, fix);
     for it in closed {
-        let told = format_args!("{}:{} {}", it.host, it.port, outcome(&it.result)).to_string();
-        finding = finding.seen("mirror", told);
+        let outcome = format_args!("{}:{} {}", it.host, it.port, outcome(&it.result)).to_string();
+        finding = finding.seen("mirror", outcome);
     }
     match lost {
         Some(_) => finding.coded(Code::AssetsUnreachable).fail(),

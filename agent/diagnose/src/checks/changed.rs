@@ -91,7 +91,7 @@ const SHOWN: usize = 4;
 
 /// Adds to each finding whether the file that it speaks of changed after the boot, and to the first what changed at all where
 /// it is not certain of its cause.
-pub(super) fn tell(checks: &mut [CheckReport], first: Option<usize>, node: &Node<'_>) {
+pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &Node<'_>) {
     let files = files(node);
     for one in checks.iter_mut() {
         let Some(finding) = &mut one.finding else {

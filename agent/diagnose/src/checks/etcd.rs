@@ -2,7 +2,7 @@
 
 mod alarms;
 mod alive;
-mod asked;
+mod clients;
 mod defragmented;
 mod membership;
 mod peers;

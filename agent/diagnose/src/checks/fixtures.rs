@@ -216,15 +216,15 @@ pub(super) fn unit(name: &str) -> UnitFacts {
 /// What a check says of a survey: a word, then its text and the code in brackets.
 pub(super) fn says(id: &str, survey: &Survey) -> String {
     let check = find(id).unwrap_or_else(|| panic!("there is no check {id}"));
-    let told = |word: &str, finding: super::Finding| {
+    let text = |word: &str, finding: super::Finding| {
         assert!(!finding.fix.is_empty(), "{id} says what to do");
         let code = finding.code.map(|code| format!(" [{code}]"));
         format!("{word}: {}{}", finding.summary, code.unwrap_or_default())
     };
     match (check.judge)(&Node::new(survey)) {
         Ok(Verdict::Ok(note)) => format!("ok: {note}"),
-        Ok(Verdict::Warn(finding)) => told("warn", finding),
-        Ok(Verdict::Fail(finding)) => told("fail", finding),
+        Ok(Verdict::Warn(finding)) => text("warn", finding),
+        Ok(Verdict::Fail(finding)) => text("fail", finding),
         Ok(Verdict::Skip(why)) | Err(Unseen::NotTaken(why)) => format!("skip: {why}"),
         Err(Unseen::Denied(why)) => format!("skip: needs root: {why}"),
         Err(Unseen::TimedOut(millis)) => format!("error: not seen in {millis} ms"),

@@ -27,7 +27,9 @@ pub(super) fn from_journal_of(
     let own: usize = reason.known.parts.iter().map(|part| part.len()).sum();
     let is_vague = reason.known.means.starts_with("it cannot ");
     let is_left = is_vague && is_in_line(reason.known.fix) && fix == reason.known.fix;
-    if let Some(row) = log_lines::telling(reason.line).filter(|row| is_left && row.length() > own) {
+    if let Some(row) =
+        log_lines::most_exact(reason.line).filter(|row| is_left && row.length() > own)
+    {
         let finding = Finding::new(format!("{what}: {}", row.means), row.fix);
         return finding
             .by(Certainty::Likely)

@@ -224,7 +224,7 @@ fn statement(node: &Node<'_>, one: &PermissionSeen) -> String {
     let json = |statements: &[Statement]| serde_json::to_string(statements).unwrap_or_default();
     match (statements.is_empty(), &one.statement) {
         (false, _) => json(&statements),
-        (true, Some(told)) => told.clone(),
+        (true, Some(reported)) => reported.clone(),
         (true, None) => json(&[Statement::allow(&one.action, vec![one.resource.clone()])]),
     }
 }

@@ -1,9 +1,9 @@
 //! Checks of the node as its cluster sees it. [`REGISTRATION`] comes before the pod network, whose pods come only to a
 //! node that is registered; [`CHECKS`] comes after it.
 
-use super::asked::kubelet_flag;
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::kubelet::reasons::AWAY;
+use super::kubelet_config::kubelet_flag;
 use super::node::Node;
 use super::stage;
 use crate::checks::from_journal::from_journal;
@@ -120,10 +120,10 @@ fn registered(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::done(node, Phase::Services)?;
     let wanted = expected.node_name.as_str();
     // With kops (1.32 and newer) the agent itself names the node, after its instance; in the older one kubelet may be asked to.
-    let told = kubelet_flag(node, "hostname-override").filter(|_| expected.is_of_current_kops());
-    if let Some(told) = told.filter(|told| told != wanted) {
+    let by_flag = kubelet_flag(node, "hostname-override").filter(|_| expected.is_of_current_kops());
+    if let Some(by_flag) = by_flag.filter(|by_flag| by_flag != wanted) {
         return Finding::new(
-            format!("kubelet registers the node as {told}, and its certificate and its cluster know {wanted}"),
+            format!("kubelet registers the node as {by_flag}, and its certificate and its cluster know {wanted}"),
             "systemctl restart quake-agent.service writes /etc/sysconfig/kubelet anew, and restarts kubelet",
         )
         .fail();

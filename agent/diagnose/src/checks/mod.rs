@@ -4,13 +4,12 @@
 //! it. The same checks judge a running machine and a captured tree. A check that could not see what it needs is skipped
 //! or broken, and never looks like one that passed.
 
-mod asked;
-mod boot_fault;
 mod causes;
 mod changed;
 mod check;
 mod command_flags;
 mod from_journal;
+mod kubelet_config;
 mod node;
 #[cfg(test)]
 mod node_sample;
@@ -29,6 +28,7 @@ mod agent;
 mod api_server;
 mod assets;
 mod boot;
+mod boot_fault;
 mod bucket;
 mod certificates;
 mod cni;

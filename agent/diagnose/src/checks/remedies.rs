@@ -167,8 +167,8 @@ impl<'a> Remedies<'a> {
                     .filter(|word| !word.is_empty());
                 words.any(|word| id == word || id.split('.').next() == Some(word))
             };
-            let mut meant = self.all.iter().filter(|id| wanted(id)).peekable();
-            meant.peek().is_some() && meant.all(|id| self.hold.contains(id))
+            let mut wanted_ids = self.all.iter().filter(|id| wanted(id)).peekable();
+            wanted_ids.peek().is_some() && wanted_ids.all(|id| self.hold.contains(id))
         };
         let parts: Vec<&str> = fix.split("; ").filter(|part| !is_idle(part)).collect();
         parts.join("; ")

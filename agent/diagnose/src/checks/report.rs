@@ -147,7 +147,7 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
         }
     }
     let findings: Vec<usize> = ranked.iter().map(|one| one.index).collect();
-    changed::tell(&mut checks, findings.first().copied(), &node);
+    changed::report(&mut checks, findings.first().copied(), &node);
     Report { checks, findings }
 }
 

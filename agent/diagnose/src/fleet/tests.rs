@@ -102,13 +102,13 @@ fn the_last_boot_comes_first_and_the_order_of_the_reports_does_not_matter() {
 #[test]
 fn failures_are_grouped_by_code_the_most_frequent_first() {
     let all = of(&some(), Question::default());
-    let told: Vec<(&str, usize, String)> = all
+    let reported: Vec<(&str, usize, String)> = all
         .failures
         .iter()
         .map(|it| (it.code.as_str(), it.count, it.instances.join(" ")))
         .collect();
     assert_eq!(
-        told,
+        reported,
         [
             ("assets.unreachable", 2, "i-2 i-4".to_owned()),
             ("config.yaml-syntax", 1, "i-5".to_owned())

@@ -44,7 +44,7 @@ pub fn critical_path(boot: &BootSpans) -> Vec<Link> {
     let mut chain = Vec::new();
     let mut next = last_phase(boot);
     while let Some(span) = next {
-        let before = awaited(boot, span);
+        let before = waited_for(boot, span);
         // From the end of what it waited for: that the next phase begins at once is no law.
         let start = before
             .map_or(0, |before| boot.end_of(before))
@@ -99,7 +99,7 @@ fn last_phase(boot: &BootSpans) -> Option<&PhaseSpan> {
 }
 
 /// The phase that `span` waited for: of those it comes after, the one that ended last.
-fn awaited<'a>(boot: &'a BootSpans, span: &PhaseSpan) -> Option<&'a PhaseSpan> {
+fn waited_for<'a>(boot: &'a BootSpans, span: &PhaseSpan) -> Option<&'a PhaseSpan> {
     let after = span.phase.row().after;
     let before = boot
         .phases
@@ -127,7 +127,7 @@ fn parts(boot: &BootSpans, span: &PhaseSpan, from: u64) -> Vec<Part> {
         parts.push(part(&boot.waits, &step.step, start, step.end_ms));
         at = step.start_ms;
     }
-    // What is observed and awaited before there are steps has the phase's own name; so has what is awaited by a step that
+    // What is observed and waited for before there are steps has the phase's own name; so has what is waited for by a step that
     // did not end.
     let mut open: Vec<&str> = boot
         .waits

@@ -1,7 +1,7 @@
 //! What was before and around the boot: firmware, kernel, systemd and cloud-init, put onto the boot's axis.
 //!
-//! The kernel's clock joins them where the boot told what it showed, for that one never steps; the wall clock joins what
-//! has nothing else, and then a clock that was set in between shifts them. Which one was used is told.
+//! The kernel's clock joins them where the boot reported what it showed, for that one never steps; the wall clock joins what
+//! has nothing else, and then a clock that was set in between shifts them. Which one was used is reported.
 
 use super::critical::Link;
 use super::stages::{STAGES, Stage, stages};
@@ -135,7 +135,7 @@ pub struct Machine {
     pub absent: Vec<Absent>,
 }
 
-/// Units whose times are told.
+/// Units whose times are reported.
 pub const UNITS: &[&str] = &[
     "cloud-init-local.service",
     "cloud-init-network.service",
@@ -273,7 +273,7 @@ impl Machine {
         &mut self,
         record: &Record,
         units: &BTreeMap<String, UnitTimes>,
-        told: Result<BTreeMap<String, Stage>, String>,
+        reported: Result<BTreeMap<String, Stage>, String>,
     ) {
         let known = self.spans.len();
         for (stage, names) in STAGES {
@@ -286,7 +286,11 @@ impl Machine {
                     at(unit.began_us),
                     unit.up_us.map(at),
                 );
-            } else if let Some(found) = told.as_ref().ok().and_then(|told| told.get(stage)) {
+            } else if let Some(found) = reported
+                .as_ref()
+                .ok()
+                .and_then(|reported| reported.get(stage))
+            {
                 let at =
                     |seconds: f64| (seconds * 1000.0).round() as i64 - signed(record.started.0);
                 let Some(began) = found.start.filter(|at| *at > 0.0) else {
@@ -303,7 +307,7 @@ impl Machine {
             }
         }
         if self.spans.len() == known {
-            let why = told.err();
+            let why = reported.err();
             self.lacks(
                 Source::CloudInit,
                 why.unwrap_or_else(|| "no stage has begun".to_owned()),

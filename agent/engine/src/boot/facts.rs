@@ -56,7 +56,7 @@ pub(crate) struct BootFacts {
     /// The version of the token that kops-controller accepted.
     pub(crate) token: Option<TokenVersion>,
     /// What changes of files called for, and is not done yet.
-    pub(crate) owed: Vec<Reaction>,
+    pub(crate) pending_reactions: Vec<Reaction>,
     /// The last batch of names that this boot published.
     pub(crate) names_change: Option<String>,
     /// The id of the zone that they belong into.

@@ -17,13 +17,13 @@ const PATH: &str = "/var/lib/quake-agent/owed.json";
 
 /// Notes what the changes that `planned` will make call for, beside what is owed from before; and plans what is owed for
 /// files that are no longer the node's.
-pub(crate) async fn recall_owed<H: Files>(
+pub(crate) async fn recall_pending<H: Files>(
     context: &Context<'_, H>,
     spec: &NodeSpec,
     planned: &mut Vec<Step>,
 ) -> Result<(), Fault> {
     let noted = noted(context).await?;
-    let mut owed = noted.clone();
+    let mut pending = noted.clone();
     let owners = context.host.sets_owners();
     for step in planned.iter() {
         let Action::WriteFile(file) = &step.action else {
@@ -35,9 +35,11 @@ pub(crate) async fn recall_owed<H: Files>(
         }
         let found = look(context, &file.path).await?;
         if decide_file(file, found.as_ref(), owners) == FileDecision::Write {
-            let new = reactions.iter().filter(|reaction| !owed.contains(reaction));
+            let new = reactions
+                .iter()
+                .filter(|reaction| !pending.contains(reaction));
             let new: Vec<Reaction> = new.cloned().collect();
-            owed.extend(new);
+            pending.extend(new);
         }
     }
     for reaction in &noted {
@@ -46,10 +48,10 @@ pub(crate) async fn recall_owed<H: Files>(
             planned.push(step);
         }
     }
-    if owed != noted && !context.is_planning() {
-        note_owed(context, &owed).await?;
+    if pending != noted && !context.is_planning() {
+        note_pending(context, &pending).await?;
     }
-    context.learn(|knowledge| knowledge.owed = owed);
+    context.learn(|knowledge| knowledge.pending_reactions = pending);
     Ok(())
 }
 
@@ -58,11 +60,13 @@ pub(crate) async fn settle<H: Files>(
     context: &Context<'_, H>,
     reaction: &Reaction,
 ) -> Result<(), Fault> {
-    let owed = context.know_mut(|knowledge| {
-        knowledge.owed.retain(|owed| owed != reaction);
-        knowledge.owed.clone()
+    let pending = context.know_mut(|knowledge| {
+        knowledge
+            .pending_reactions
+            .retain(|pending| pending != reaction);
+        knowledge.pending_reactions.clone()
     });
-    note_owed(context, &owed).await
+    note_pending(context, &pending).await
 }
 
 async fn noted<H: Files>(context: &Context<'_, H>) -> Result<Vec<Reaction>, Fault> {
@@ -72,8 +76,11 @@ async fn noted<H: Files>(context: &Context<'_, H>) -> Result<Vec<Reaction>, Faul
     Ok(serde_json::from_slice(&bytes).unwrap_or_default())
 }
 
-async fn note_owed<H: Files>(context: &Context<'_, H>, owed: &[Reaction]) -> Result<(), Fault> {
-    let text = serde_json::to_string(owed).unwrap_or_default();
+async fn note_pending<H: Files>(
+    context: &Context<'_, H>,
+    pending: &[Reaction],
+) -> Result<(), Fault> {
+    let text = serde_json::to_string(pending).unwrap_or_default();
     let file = WriteFile::plain(PATH, 0o644, text);
     let written = context.host.write_file(&file).await;
     written.map_err(|error| to_fault(Operation::UseFile, error).seen("path", PATH))

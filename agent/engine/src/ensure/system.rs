@@ -89,7 +89,7 @@ pub(crate) async fn reacted<H: Provision + Files + Units>(
     step: &Step,
     reaction: &Reaction,
 ) -> Result<Outcome, Fault> {
-    if !context.know(|knowledge| knowledge.owed.contains(reaction)) {
+    if !context.know(|knowledge| knowledge.pending_reactions.contains(reaction)) {
         return Ok(Outcome::Unchanged);
     }
     if context.is_planning() {

@@ -45,13 +45,13 @@ fn the_manifest_has_the_digest_of_every_other_file() {
     bundle.add("a.txt", b"1");
     let files = unpack(&bundle.pack().unwrap());
     let manifest = json(&files, "manifest.json");
-    let told: Vec<&str> = manifest["files"]
+    let paths: Vec<&str> = manifest["files"]
         .as_array()
         .unwrap()
         .iter()
         .map(|file| file["path"].as_str().unwrap())
         .collect();
-    assert_eq!(told, ["a.txt", "errors.json", "redaction.json"]);
+    assert_eq!(paths, ["a.txt", "errors.json", "redaction.json"]);
     let one = "6b86b273ff34fce19d6b804eff5a3f5747ada4eaa22f1d49c01e52ddb7875b4b";
     assert_eq!(
         (

@@ -224,7 +224,7 @@ fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("password ").filter_map(|(at, word)| {
         let start = text.ceil_char_boundary(at.saturating_sub(128));
         let near = &text[start..at];
-        let told =
+        let is_secret =
             near.ends_with([' ', '\n', '\t']) && BEFORE.iter().any(|word| near.contains(word));
         let value = at + word.len();
         let length = run(&text.as_bytes()[value..], |b| {
@@ -242,7 +242,7 @@ fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
             "authentication",
         ]
         .contains(&&text[value..value + length]);
-        (told && length >= 3 && !is_verb).then_some(value..value + length)
+        (is_secret && length >= 3 && !is_verb).then_some(value..value + length)
     })
 }
 

@@ -30,9 +30,9 @@ pub(super) fn find_compared(text: &str) -> Vec<Range<usize>> {
         let inner = &near[..near.len() - 1];
         let start = inner.rfind(quote)? + 1;
         let value = &inner[start..];
-        let told = sign > 0 && length > 0 && tells(&bytes[name..name + length]).is_some();
+        let is_secret = sign > 0 && length > 0 && tells(&bytes[name..name + length]).is_some();
         let from = before.len() - near.len() + start;
-        (told && !is_plain(value)).then(|| from..from + value.len())
+        (is_secret && !is_plain(value)).then(|| from..from + value.len())
     });
     found.collect()
 }

@@ -197,7 +197,7 @@ fn is_told_of(word: &[u8]) -> bool {
     ];
     WORDS
         .iter()
-        .any(|told| word.eq_ignore_ascii_case(told.as_bytes()))
+        .any(|name| word.eq_ignore_ascii_case(name.as_bytes()))
 }
 
 /// Whether a word is none of a language: it has digits, signs, capitals within, or no end.

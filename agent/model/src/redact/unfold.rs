@@ -119,9 +119,9 @@ fn break_between(line: &[u8], next: &[u8]) -> Option<(usize, usize)> {
         return container_margin(next).map(|(length, _)| (0, length));
     }
     let (one, other) = (journal_margin(line)?, journal_margin(next)?);
-    let (said, told) = (line[one..].trim_ascii_end(), next[other..].trim_ascii());
+    let (first, rest) = (line[one..].trim_ascii_end(), next[other..].trim_ascii());
     let same = unit_of(&line[..one]) == unit_of(&next[..other]);
-    (same && is_cut(said) && is_rest(told)).then_some((0, other))
+    (same && is_cut(first) && is_rest(rest)).then_some((0, other))
 }
 
 /// What stands before a line of a container (the CRI's log format: time, stream, tag), and the tag.
@@ -158,13 +158,13 @@ fn journal_margin(line: &[u8]) -> Option<usize> {
 
 /// The unit and its process, at the end of a margin.
 fn unit_of(margin: &[u8]) -> &[u8] {
-    let said = margin.trim_ascii_end();
-    said.rsplit(|b| *b == b' ').next().unwrap_or_default()
+    let first = margin.trim_ascii_end();
+    first.rsplit(|b| *b == b' ').next().unwrap_or_default()
 }
 
 /// Whether a message ends with a name that tells, or within the value of one.
-fn is_cut(said: &[u8]) -> bool {
-    let near = &said[said.len().saturating_sub(512)..];
+fn is_cut(first: &[u8]) -> bool {
+    let near = &first[first.len().saturating_sub(512)..];
     let word = near.rsplit(|b| *b == b' ').next().unwrap_or_default();
     let sign = word.iter().position(|b| b"=:".contains(b));
     sign.is_some_and(|sign| {
@@ -176,11 +176,11 @@ fn is_cut(said: &[u8]) -> bool {
 }
 
 /// Whether a message is one word, as the rest of a value is.
-fn is_rest(told: &[u8]) -> bool {
-    told.len() >= 4
-        && blanks(told) == 0
-        && told.iter().all(u8::is_ascii_graphic)
-        && !told.contains(&b':')
+fn is_rest(rest: &[u8]) -> bool {
+    rest.len() >= 4
+        && blanks(rest) == 0
+        && rest.iter().all(u8::is_ascii_graphic)
+        && !rest.contains(&b':')
 }
 
 #[cfg(test)]

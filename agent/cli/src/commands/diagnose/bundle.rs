@@ -32,12 +32,14 @@ pub(super) struct BundleOptions<'a> {
     recipients: Recipients,
 }
 
-/// What was asked for; `None` when no bundle was.
+/// The options of the bundle; `None` when none was requested.
 ///
 /// # Errors
 ///
 /// Those of [`check_target`]; `Malformed` when a recipient is none.
-pub(super) fn asked(arguments: &DiagnoseArguments) -> Result<Option<BundleOptions<'_>>, PortError> {
+pub(super) fn options(
+    arguments: &DiagnoseArguments,
+) -> Result<Option<BundleOptions<'_>>, PortError> {
     let Some(target) = &arguments.bundle else {
         return Ok(None);
     };
@@ -60,13 +62,13 @@ pub(super) fn asked(arguments: &DiagnoseArguments) -> Result<Option<BundleOption
 
 /// Collects and writes the bundle; the exit status.
 pub(super) async fn write(
-    asked: &BundleOptions<'_>,
+    options: &BundleOptions<'_>,
     root: &Path,
     report: &Report,
     survey: &Survey,
     took: Duration,
 ) -> u8 {
-    let mut bundle = Bundle::new(asked.redaction);
+    let mut bundle = Bundle::new(options.redaction);
     bundle.add(
         "report.json",
         report_json(report, survey, took).to_string().as_bytes(),
@@ -79,19 +81,19 @@ pub(super) async fn write(
             bundle.add(&collected.path, bytes);
         }
         match (&collected.error, collected.bytes.is_some()) {
-            (Some(trouble), true) => bundle.add_cut(&collected.path, trouble),
-            (Some(trouble), false) => bundle.add_failed(&collected.path, trouble),
+            (Some(error), true) => bundle.add_cut(&collected.path, error),
+            (Some(error), false) => bundle.add_failed(&collected.path, error),
             (None, _) => {}
         }
     }
-    match bundle.write(asked.target, asked.existing, &asked.recipients) {
+    match bundle.write(options.target, options.existing, &options.recipients) {
         Ok(written) => {
             output::error_line(format_args!(
                 "bundle: {} ({} bytes, {} files, {}, sha256:{})",
-                asked.target.display(),
+                options.target.display(),
                 written.bytes,
                 written.files,
-                masked(asked.redaction, &written.masked),
+                masked(options.redaction, &written.masked),
                 written.sha256
             ));
             exit::DONE

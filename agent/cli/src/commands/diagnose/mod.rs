@@ -40,8 +40,8 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
         }
         return exit::DONE;
     }
-    let asked = match bundle::asked(arguments) {
-        Ok(asked) => asked,
+    let options = match bundle::options(arguments) {
+        Ok(options) => options,
         Err(error) => return cannot(&error),
     };
     environment::take_over(arguments).await;
@@ -62,8 +62,8 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
         }
         OutputFormat::Json => output::line(report_json(&report, &survey, took)),
     }
-    if let Some(asked) = &asked {
-        let status = bundle::write(asked, &arguments.root, &report, &survey, took).await;
+    if let Some(options) = &options {
+        let status = bundle::write(options, &arguments.root, &report, &survey, took).await;
         if status != exit::DONE {
             return status;
         }

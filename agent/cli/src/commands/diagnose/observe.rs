@@ -88,8 +88,8 @@ pub(super) async fn observe(
     };
     // Of the running agent, else what it left behind; one that hangs must not hold the diagnosis up.
     let mut follower = Follower::new(&arguments.endpoint, &arguments.root, Leftovers::All);
-    let asked = tokio::time::timeout(arguments.check_timeout, follower.look(Duration::ZERO)).await;
-    let record = match asked {
+    let answer = tokio::time::timeout(arguments.check_timeout, follower.look(Duration::ZERO)).await;
+    let record = match answer {
         Ok(_) => follower.record().cloned(),
         Err(_) => read_record(&arguments.root),
     };

@@ -49,8 +49,8 @@ impl Services {
         limited_service(self.limit, async {
             let look = look_at_metadata(&self.imds).await?;
             let mut seen = look.seen;
-            if let (Some(bytes), Some(told)) = (look.user_data, &mut seen.user_data) {
-                told.problems = problems(bytes);
+            if let (Some(bytes), Some(seen)) = (look.user_data, &mut seen.user_data) {
+                seen.problems = problems(bytes);
             }
             Ok(seen)
         })

@@ -1,7 +1,7 @@
 //! Checks of the boot as a whole.
 
 mod recorded;
-mod told;
+mod reports;
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
@@ -31,7 +31,7 @@ pub(super) const CHECKS: &[Check] = &[
         because: &["etcd.alive", "apiserver.alive", "staticpods.running"],
         why: "without a controller manager and a scheduler no pod is scheduled or replaced",
         remedy: "read the component's log in /var/log, and its manifest in /etc/kubernetes/manifests",
-        judge: told::conditions,
+        judge: reports::conditions,
     },
     Check {
         id: "boot.outcome",
@@ -53,7 +53,7 @@ pub(super) const CHECKS: &[Check] = &[
         because: &[],
         why: "a warning does not stop a boot, and is easily forgotten; its check reports it",
         remedy: "quake-agent explain CODE explains a warning",
-        judge: told::warnings,
+        judge: reports::warnings,
     },
     Check {
         id: "boot.timeline",
@@ -64,7 +64,7 @@ pub(super) const CHECKS: &[Check] = &[
         because: &["boot.outcome"],
         why: "slow boots make scaling up slow",
         remedy: "find the slow step: quake-agent timeline; seed the image with downloaded files",
-        judge: told::timeline,
+        judge: reports::timeline,
     },
 ];
 

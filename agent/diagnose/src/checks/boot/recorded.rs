@@ -81,8 +81,8 @@ fn cloud_init_errors(node: &Node<'_>) -> Vec<String> {
     let text = node.text(CLOUD_INIT).ok().flatten().unwrap_or_default();
     let status: Value = serde_json::from_str(text).unwrap_or_default();
     let stages = status.get("v1").and_then(Value::as_object);
-    let errors = stages.into_iter().flatten().flat_map(|(stage, told)| {
-        let list = told.get("errors").and_then(Value::as_array);
+    let errors = stages.into_iter().flatten().flat_map(|(stage, recorded)| {
+        let list = recorded.get("errors").and_then(Value::as_array);
         let list = list.into_iter().flatten().filter_map(Value::as_str);
         list.map(move |error| format!("{stage}: {error}"))
     });

@@ -68,7 +68,7 @@ const ETCD_CLIENTS: &str = "/etc/kubernetes/pki/etcd-manager-main/etcd-clients-c
 fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
     let at = |path: &str| held.iter().find(|it| it.path == path);
     let (client, of_server, of_members) = (at(ETCD_CLIENT), at(ETCD_CA), at(ETCD_CLIENTS));
-    let told = |what: String, path: &str| {
+    let finding = |what: String, path: &str| {
         let fix = format!(
             "{}; where both come from the state store, the keyset etcd-clients-ca was made anew: roll the control plane",
             fix(path)
@@ -81,7 +81,7 @@ fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
         let what = format!(
             "kube-apiserver trusts another CA of etcd than etcd's members: {ETCD_CA} and {ETCD_CLIENTS} differ"
         );
-        let finding = told(what, ETCD_CA);
+        let finding = finding(what, ETCD_CA);
         return Some(
             finding
                 .seen(ETCD_CA, named(of_server))
@@ -96,7 +96,7 @@ fn of_etcd(held: &[Held<'_>]) -> Option<Finding> {
             "{ETCD_CLIENT} was issued by {}, which is not the CA in {}",
             chief.tbs_certificate.issuer, ca.path
         );
-        told(what, ETCD_CLIENT)
+        finding(what, ETCD_CLIENT)
     })
 }
 

@@ -10,7 +10,7 @@ const DAY_MS: u64 = 86_400_000;
 /// How long before its end a certificate is warned of: long enough to roll a cluster.
 const SOON_MS: u64 = 30 * DAY_MS;
 
-/// Nobody asks for kubelet's own serving certificate by name: the API server does not verify it unless it is told to.
+/// Nobody asks for kubelet's own serving certificate by name: the API server does not verify it unless told to.
 const UNVERIFIED: &[&str] = &["/var/lib/kubelet/pki/kubelet.crt"];
 
 /// How many more certificates are named that stand as the first one does.
@@ -29,7 +29,7 @@ enum CertificateValidity {
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let held = held(node);
     let now = node.taken();
-    let standing = |held: &Held<'_>| {
+    let validity = |held: &Held<'_>| {
         let Some(chief) = held.chief() else {
             return CertificateValidity::Valid;
         };
@@ -49,14 +49,14 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     let Some((worst, of)) = held
         .iter()
-        .map(|it| (standing(it), it))
+        .map(|it| (validity(it), it))
         .max_by_key(|it| it.0)
     else {
         return Err(Unseen::NotTaken(
             "no certificate is in what was looked at".to_owned(),
         ));
     };
-    let alike: Vec<&Held<'_>> = held.iter().filter(|it| standing(it) == worst).collect();
+    let alike: Vec<&Held<'_>> = held.iter().filter(|it| validity(it) == worst).collect();
     if worst == CertificateValidity::Valid {
         let first = held
             .iter()
@@ -69,10 +69,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             note.unwrap_or_default()
         ));
     }
-    told(worst, of, &alike, node)
+    finding(worst, of, &alike, node)
 }
 
-fn told(
+fn finding(
     worst: CertificateValidity,
     of: &Held<'_>,
     alike: &[&Held<'_>],

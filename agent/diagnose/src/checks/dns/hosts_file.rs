@@ -125,14 +125,14 @@ fn lines(text: &str) -> Vec<Line<'_>> {
 /// A line that name servers contradict: they know the name, and not this address.
 fn contradicted(node: &Node<'_>, line: &Line<'_>, name: &str) -> Option<Finding> {
     let seen = node.survey().names.ok()?;
-    let told = seen
+    let answers = seen
         .iter()
         .filter(|seen| !seen.server.is_empty() && seen.name == name && !seen.addresses.is_empty());
-    let told: Vec<_> = told.collect();
-    let agrees = told
+    let answers: Vec<_> = answers.collect();
+    let agrees = answers
         .iter()
         .any(|seen| seen.addresses.iter().any(|address| address == line.address));
-    let first = told.first().filter(|_| !agrees)?;
+    let first = answers.first().filter(|_| !agrees)?;
     let finding = Finding::new(
         format!(
             "/etc/hosts sends {name} to {}, and name servers to {}",

@@ -28,7 +28,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
 
 /// What kops writes for a name before the control plane has published its address (RFC 5737 keeps it unused).
 pub(super) const PLACEHOLDER: &str = "203.0.113.123";
-/// Beyond this a name is slow: a server was asked in vain before.
+/// Beyond this a name is slow: a server was tried in vain before.
 const SLOW_MS: u64 = 1_000;
 
 fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
@@ -117,8 +117,8 @@ fn elsewhere(node: &Node<'_>, own: &[&NameSeen]) -> Option<Finding> {
     })
 }
 
-fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], asked: usize) -> Finding {
-    let fix = match (lost.len() == asked, first.purpose.as_str()) {
+fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], looked_up: usize) -> Finding {
+    let fix = match (lost.len() == looked_up, first.purpose.as_str()) {
         (true, _) => "aws ec2 modify-vpc-attribute --enable-dns-support, and let UDP and TCP port 53 out to the name servers; see /etc/resolv.conf".to_owned(),
         (false, "api-server") => format!(
             "associate the VPC with the private hosted zone of {}: aws route53 associate-vpc-with-hosted-zone; or wait for the control plane to publish it",
@@ -126,16 +126,19 @@ fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], asked: usi
         ),
         (false, _) => format!("dig {}; the VPC's resolver must forward it", first.name),
     };
-    let summary = match (lost.len() == asked, lost.len()) {
-        (true, 2..) => format!("none of {asked} names resolves, {} among them", first.name),
+    let summary = match (lost.len() == looked_up, lost.len()) {
+        (true, 2..) => format!(
+            "none of {looked_up} names resolves, {} among them",
+            first.name
+        ),
         _ => format!("{} does not resolve", first.name),
     };
     let finding = Finding::new(summary, fix).by(Certainty::Possible);
-    let told = lost.iter().copied().chain(
+    let shown = lost.iter().copied().chain(
         all.iter()
             .filter(|seen| !seen.server.is_empty() && seen.addresses.is_empty()),
     );
-    told.take(6).fold(finding, |finding, seen| {
+    shown.take(6).fold(finding, |finding, seen| {
         let who = if seen.server.is_empty() {
             "the system"
         } else {

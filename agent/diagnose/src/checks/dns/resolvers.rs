@@ -1,8 +1,8 @@
 //! The check of the node's name servers.
 
 use super::wildcard;
-use crate::checks::asked::{kubelet_flag, kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, EntryKind, Unseen};
 

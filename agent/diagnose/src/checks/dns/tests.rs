@@ -74,7 +74,7 @@ fn name_servers_are_there_and_not_too_many() {
 
 #[test]
 fn the_stub_needs_its_service_and_pods_need_what_is_behind_it() {
-    let told = (
+    let reported = (
         "/etc/sysconfig/kubelet",
         "DAEMON_ARGS=\"--resolv-conf=/run/systemd/resolve/resolv.conf\"\n",
     );
@@ -85,19 +85,19 @@ fn the_stub_needs_its_service_and_pods_need_what_is_behind_it() {
     };
     proves(
         "dns.resolvers",
-        &with(ActiveState::Active, &[STUB, BEHIND, told]),
+        &with(ActiveState::Active, &[STUB, BEHIND, reported]),
         Status::Ok,
         "10.0.0.2",
     );
     proves(
         "dns.resolvers",
-        &with(ActiveState::Failed, &[STUB, BEHIND, told]),
+        &with(ActiveState::Failed, &[STUB, BEHIND, reported]),
         Status::Fail,
         "does not run",
     );
     proves(
         "dns.resolvers",
-        &with(ActiveState::Active, &[STUB, told]),
+        &with(ActiveState::Active, &[STUB, reported]),
         Status::Fail,
         "knows no name server",
     );
@@ -254,7 +254,7 @@ fn a_line_that_name_servers_contradict_fails_and_one_that_only_pins_warns() {
         Status::Warn,
         "whatever the name servers say",
     );
-    let told = |address: &str| {
+    let reported = |address: &str| {
         Seen::Yes(vec![name(
             "api.internal.k8s.example.com",
             "10.0.0.2",
@@ -262,14 +262,14 @@ fn a_line_that_name_servers_contradict_fails_and_one_that_only_pins_warns() {
             5,
         )])
     };
-    survey.names = told("10.0.1.9");
+    survey.names = reported("10.0.1.9");
     proves(
         "dns.hosts-file",
         &survey,
         Status::Fail,
         "to 10.0.7.7, and name servers to 10.0.1.9",
     );
-    survey.names = told("10.0.7.7");
+    survey.names = reported("10.0.7.7");
     proves("dns.hosts-file", &survey, Status::Warn, "whatever");
     let record = survey.record.as_mut().expect("it has one");
     record.spec.as_mut().expect("it has one").cluster = "mesh.k8s.local".into();

@@ -19,11 +19,11 @@ pub(super) fn answers(node: &Node<'_>) -> Option<Finding> {
     let lines = journals
         .flat_map(|(_, lines)| lines)
         .chain(pods.flat_map(|pod| &pod.log));
-    let (line, domain, asked) = lines.filter_map(|line| wrong(line, &domains)).next_back()?;
+    let (line, domain, host) = lines.filter_map(|line| wrong(line, &domains)).next_back()?;
     Some(
         Finding::new(
             format!(
-                "names of others get an address of {domain}, which is searched (/etc/resolv.conf) and has a wildcard record: {asked} showed a certificate of {domain}"
+                "names of others get an address of {domain}, which is searched (/etc/resolv.conf) and has a wildcard record: {host} showed a certificate of {domain}"
             ),
             format!(
                 "take {domain} out of the search list: domain-name of the VPC's DHCP options, or a resolvConf of kubelet without it; then restart kubelet and the pods; or remove the record *.{domain}; the certificates are right, and pods search first because of ndots:5"
@@ -35,12 +35,12 @@ pub(super) fn answers(node: &Node<'_>) -> Option<Finding> {
     )
 }
 
-/// The search domain that a line has a certificate of, and the name of another domain that was asked for.
+/// The search domain that a line has a certificate of, and the name of another domain that was requested.
 fn wrong<'a>(line: &'a str, domains: &[&'a str]) -> Option<(&'a str, &'a str, &'a str)> {
     let (_, rest) = line.split_once(OF_OTHERS)?;
-    let (names, asked) = rest.split_once(", not ")?;
+    let (names, host) = rest.split_once(", not ")?;
     let is_edge = |c: char| !(c.is_ascii_alphanumeric() || c == '.' || c == '-');
-    let asked = asked.split(is_edge).next()?.trim_end_matches('.');
+    let host = host.split(is_edge).next()?.trim_end_matches('.');
     let of = |name: &str, domain: &str| {
         name == domain
             || name
@@ -50,9 +50,9 @@ fn wrong<'a>(line: &'a str, domains: &[&'a str]) -> Option<(&'a str, &'a str, &'
     let mut searched = domains.iter();
     let domain = searched.find(|domain| {
         let mut names = names.split(", ");
-        names.any(|name| name.strip_prefix("*.") == Some(**domain)) && !of(asked, domain)
+        names.any(|name| name.strip_prefix("*.") == Some(**domain)) && !of(host, domain)
     })?;
-    Some((line, domain, asked))
+    Some((line, domain, host))
 }
 
 #[cfg(test)]
@@ -62,9 +62,9 @@ mod tests {
     #[test]
     fn a_certificate_of_a_search_domain_is_that_of_its_wildcard() {
         let line =
-            |names: &str, asked: &str| format!("x509: {OF_OTHERS}{names}, not {asked}\\\" sent");
+            |names: &str, host: &str| format!("x509: {OF_OTHERS}{names}, not {host}\\\" sent");
         let domains = ["corp.example", "us-test-1.compute.internal"];
-        for (names, asked, wanted) in [
+        for (names, host, wanted) in [
             (
                 "*.corp.example, corp.example",
                 "sts.amazonaws.com",
@@ -73,7 +73,7 @@ mod tests {
             ("*.corp.example", "a.b.corp.example", None),
             ("*.other.example", "sts.amazonaws.com", None),
         ] {
-            let line = line(names, asked);
+            let line = line(names, host);
             let found = wrong(&line, &domains).map(|(_, domain, _)| domain);
             assert_eq!(found, wanted, "{line}");
         }

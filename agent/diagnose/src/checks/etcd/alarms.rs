@@ -1,6 +1,6 @@
 //! `etcd.alarms`: what stops the writes of a whole cluster.
 
-use super::asked::{NONE_ASKED, askable, etcdctl, own};
+use super::clients::{NONE_ASKED, askable, etcdctl, own};
 use super::without_members;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;

@@ -1,6 +1,6 @@
 //! `etcd.alive`: the members' own answers, and where none can be had the API server's word.
 
-use super::asked::{askable, own};
+use super::clients::{askable, own};
 use super::{defragmented, silent, without_members};
 use crate::checks::api_server;
 use crate::checks::check::{Certainty, Finding, Verdict};
@@ -24,15 +24,15 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return silent(ill);
     }
     let is_askable = !askable(node)?.is_empty();
-    let asked = match is_askable {
+    let answers = match is_askable {
         true => own(node),
         false => Ok(Vec::new()),
     };
-    if let Some(ill) = asked.iter().flatten().find(|it| !it.health.is_healthy()) {
+    if let Some(ill) = answers.iter().flatten().find(|it| !it.health.is_healthy()) {
         return unhealthy(node, ill);
     }
     let named = probes.iter().flatten().map(|it| it.component.clone());
-    let members = asked.iter().flatten();
+    let members = answers.iter().flatten();
     let alive: Vec<String> = named
         .chain(members.map(|it| format!("etcd-{}", it.cluster)))
         .collect();
@@ -42,7 +42,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = defragmented::long(node) {
         return finding.warn();
     }
-    match (asked, probes) {
+    match (answers, probes) {
         (Err(unseen), _) => Err(unseen),
         (Ok(_), _) if !alive.is_empty() => Verdict::ok(alive.join(", ")),
         (Ok(_), Some(_)) => Err(Unseen::NotTaken("no member was asked".to_owned())),

@@ -1,6 +1,6 @@
 //! `etcd.membership`: whether the cluster still counts this node's member.
 
-use super::asked::{NONE_ASKED, askable, etcdctl, own_host};
+use super::clients::{NONE_ASKED, askable, etcdctl, own_host};
 use super::without_members;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::from_journal::QUOTED;

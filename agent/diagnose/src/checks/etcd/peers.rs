@@ -1,6 +1,6 @@
 //! `etcd.peers`: whether the members reach each other, by the ports that were tried from here.
 
-use super::asked::own_host;
+use super::clients::own_host;
 use super::without_members;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;

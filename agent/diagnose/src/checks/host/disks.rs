@@ -190,8 +190,8 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let log = kernel_log::lines(node, ERRORS)?;
     let says = |line: &str, words: &[&str]| words.iter().any(|word| line.contains(word));
-    let told = |line: &&&str| says(line, TOLD) && !says(line, HARMLESS);
-    let errors: Vec<&str> = log.iter().filter(told).copied().collect();
+    let is_error = |line: &&&str| says(line, TOLD) && !says(line, HARMLESS);
+    let errors: Vec<&str> = log.iter().filter(is_error).copied().collect();
     let of_mounted = errors.iter().find_map(|line| {
         let found = mounts.iter().find(|mount| is_of(line, mount));
         found.map(|mount| (line, mount))

@@ -2,8 +2,8 @@
 
 mod harms;
 
-use crate::checks::asked::{kubelet_flag, kubelet_key};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, kubelet_key};
 use crate::checks::node::Node;
 use harms::{HARMS, Harm, SWAP, TIDIED};
 use quake_formats::yaml::shorten;
@@ -124,10 +124,11 @@ fn harm_of(path: &str, line: &str) -> Option<&'static Harm> {
     (removes && is_of_node).then_some(&TIDIED)
 }
 
-/// Whether this node bears what a command does: swap, where kubelet is told so.
+/// Whether this node bears what a command does: swap, where kubelet is configured to.
 fn is_allowed(node: &Node<'_>, harm: &Harm) -> bool {
-    let told = || kubelet_flag(node, "fail-swap-on").or_else(|| kubelet_key(node, "failSwapOn"));
-    harm.does == SWAP && told().as_deref() == Some("false")
+    let fails_on_swap =
+        || kubelet_flag(node, "fail-swap-on").or_else(|| kubelet_key(node, "failSwapOn"));
+    harm.does == SWAP && fails_on_swap().as_deref() == Some("false")
 }
 
 /// Whether a file is of the agent or of kops, which the boot wrote.

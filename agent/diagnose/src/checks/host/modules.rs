@@ -3,8 +3,8 @@
 use super::forbidden::forbidden;
 use super::hung::{Kind, waits};
 use super::{kernel_log, lockup};
-use crate::checks::asked::{kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{ActiveState, Unseen};

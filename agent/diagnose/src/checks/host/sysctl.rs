@@ -1,7 +1,7 @@
 //! `host.sysctl`: settings of the kernel that somebody's own files set, and that a node does not bear.
 
-use crate::checks::asked::{kubelet_flag, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
 

@@ -1,7 +1,7 @@
 //! Checks of the operating system: which it is, what it calls itself, and how much of it was seen.
 
-use crate::checks::asked::{kubelet_flag, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
 

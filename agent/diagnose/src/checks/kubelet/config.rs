@@ -2,9 +2,9 @@
 
 use super::fields;
 use super::flags::{ENVIRONMENT, flags};
-use crate::checks::asked::kubelet_configuration;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::command_flags::Flags;
+use crate::checks::kubelet_config::kubelet_configuration;
 use crate::checks::node::Node;
 use crate::checks::read_error::read_error;
 use crate::checks::stage;

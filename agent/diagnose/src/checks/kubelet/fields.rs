@@ -229,14 +229,14 @@ fn slip(path: &str, document: &Yaml) -> Option<Finding> {
         if known().any(|field| *field == name) {
             return None;
         }
-        let meant = known().find(|field| is_close(field, name))?;
+        let expected = known().find(|field| is_close(field, name))?;
         let summary = format!(
-            "{path} line {}: kubelet does not know {name}; {meant} may be meant",
+            "{path} line {}: kubelet does not know {name}; {expected} may be meant",
             key.line
         );
         Some(Finding::new(
             summary,
-            format!("write {meant} if that is meant; {AFTER}"),
+            format!("write {expected} if that is meant; {AFTER}"),
         ))
     })
 }

@@ -1,8 +1,10 @@
 //! `kubelet.settings`: settings of kubelet that are valid, and contradict the node.
 
 use super::flags::flags;
-use crate::checks::asked::{cluster_dns, kubelet_configuration, kubelet_flag, kubelet_key};
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::kubelet_config::{
+    cluster_dns, kubelet_configuration, kubelet_flag, kubelet_key,
+};
 use crate::checks::node::Node;
 use crate::checks::stage;
 use quake_model::facts::Unseen;

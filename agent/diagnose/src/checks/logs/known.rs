@@ -130,7 +130,7 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
         let row = match level == Level::Information && !log.is_down {
             true => log_lines::find_in_information(line),
             // A check that knows lines of its own weighs them itself.
-            false => telling(line).filter(|row| !row.from.is_empty()),
+            false => most_exact(line).filter(|row| !row.from.is_empty()),
         };
         let Some(row) = row.filter(|_| !log.is_over(index)) else {
             continue;
@@ -159,7 +159,7 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
 
 /// What is known of a line: of a chain of errors the innermost, and a row that says what to do before one that leaves it to
 /// the line.
-fn telling(line: &str) -> Option<&'static LogLine> {
+fn most_exact(line: &str) -> Option<&'static LogLine> {
     let row = log_lines::find(line)?;
     let within =
         log_lines::fitting(line).filter(|other| is_specific(other) && !other.from.is_empty());
@@ -256,9 +256,9 @@ fn fix_of(hit: &Hit<'_>) -> String {
 /// is enough.
 fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
     let found = found.into_iter();
-    let mut told: Vec<Hit<'_>> = found.filter(|hit| counts(hit, one, explains)).collect();
-    told.sort_by_key(weight);
-    let Some(first) = told.first() else { return };
+    let mut hits: Vec<Hit<'_>> = found.filter(|hit| counts(hit, one, explains)).collect();
+    hits.sort_by_key(weight);
+    let Some(first) = hits.first() else { return };
     let often = match first.count {
         1 => "logged it".to_owned(),
         count => format!("logged it {count} times"),
@@ -275,7 +275,7 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
     let mut finding =
         Finding::new(summary, fix_of(first)).seen(&first.log.name, shorten(first.line, QUOTED));
     finding = finding.by(Certainty::Likely);
-    for hit in &told[1..] {
+    for hit in &hits[1..] {
         let text = format!(
             "{} ({}: {})",
             shorten(hit.line, QUOTED),
@@ -291,7 +291,7 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
         is_reason(first, explains) && one.check.severity == Severity::Critical && !is_of_pod;
     one.status = if fails { Status::Fail } else { Status::Warn };
     one.note.clone_from(&finding.summary);
-    one.heard = told.iter().map(|hit| hit.count).sum();
+    one.heard = hits.iter().map(|hit| hit.count).sum();
     one.finding = Some(finding);
 }
 

@@ -1,6 +1,6 @@
 //! Conditions of a node that others than kubelet write: the node problem detector and monitoring agents.
 
-use crate::checks::asked::kubelet_texts;
+use crate::checks::kubelet_config::kubelet_texts;
 use crate::checks::node::Node;
 use quake_model::facts::NodeCondition;
 

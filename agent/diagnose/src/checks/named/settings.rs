@@ -156,8 +156,8 @@ fn of_sysctl(fix: &str, texts: &Texts) -> Option<String> {
             format!("-w {key}={value}"),
             format!("echo '{key} = {value}'"),
         ];
-        let is_told = fix.contains(path) || asks.iter().any(|asked| fix.contains(asked));
-        (!is_told && !path.ends_with(OWN)).then(|| format!("{path} sets {key} = {value}"))
+        let is_in_fix = fix.contains(path) || asks.iter().any(|setting| fix.contains(setting));
+        (!is_in_fix && !path.ends_with(OWN)).then(|| format!("{path} sets {key} = {value}"))
     });
     found.next()
 }

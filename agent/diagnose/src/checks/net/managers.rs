@@ -90,10 +90,10 @@ fn policy_routes(node: &Node<'_>) -> Option<Finding> {
 
 /// NetworkManager, where it says itself that it manages links of pods.
 fn managed(node: &Node<'_>) -> Option<Finding> {
-    let told = |text: &str| text.contains("unmanaged-devices");
+    let is_unmanaged = |text: &str| text.contains("unmanaged-devices");
     let texts = node.survey().texts.iter();
     let mut own = texts.filter(|(path, _)| path.starts_with("/etc/NetworkManager/"));
-    if own.any(|(_, text)| text.ok().is_some_and(|text| told(text))) {
+    if own.any(|(_, text)| text.ok().is_some_and(|text| is_unmanaged(text))) {
         return None;
     }
     let line = node

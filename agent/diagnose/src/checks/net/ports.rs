@@ -1,7 +1,7 @@
 //! The check of the ports that the node's own components listen on.
 
-use crate::checks::asked::runs_kubernetes;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::runs_kubernetes;
 use crate::checks::node::Node;
 use quake_model::facts::{Listener, Unseen};
 

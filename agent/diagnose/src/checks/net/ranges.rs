@@ -2,8 +2,8 @@
 //! whether they take packets that are meant for the cluster, for name servers or for the API server.
 
 use super::range::{Range, Way, read_kernel_route, way_to};
-use crate::checks::asked::cluster_dns;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::cluster_dns;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Reached, Unseen};
 use std::net::Ipv4Addr;

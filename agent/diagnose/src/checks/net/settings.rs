@@ -1,7 +1,7 @@
 //! Checks of the kernel's network settings and of its table of connections.
 
-use crate::checks::asked::{kubelet_flag, runs_kubernetes};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;

@@ -2,8 +2,8 @@
 
 use super::configuration::{CONFIG, Configuration, Reading, read};
 use super::is_containerd;
-use crate::checks::asked::{kubelet_flag, kubelet_key};
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, kubelet_key};
 use crate::checks::node::Node;
 use crate::checks::read_error::read_error;
 use quake_model::facts::Unseen;
@@ -89,14 +89,14 @@ fn verdict(
 /// A socket that kubelet does not look for containerd at.
 fn another_socket(read: &Configuration<'_>, node: &Node<'_>) -> Option<(Weight, Finding)> {
     let own = read.socket()?;
-    let asked = kubelet_flag(node, "container-runtime-endpoint")
+    let endpoint = kubelet_flag(node, "container-runtime-endpoint")
         .or_else(|| kubelet_key(node, "containerRuntimeEndpoint"))?;
-    let asked = asked.strip_prefix("unix://")?;
+    let endpoint = endpoint.strip_prefix("unix://")?;
     // `/var/run` leads to `/run`.
     let plain = |path: &str| path.strip_prefix("/var").unwrap_or(path).to_owned();
-    (plain(own) != plain(asked)).then(|| {
+    (plain(own) != plain(endpoint)).then(|| {
         let finding = Finding::new(
-            format!("containerd listens at {own}, and kubelet looks for it at {asked}"),
+            format!("containerd listens at {own}, and kubelet looks for it at {endpoint}"),
             RESTORE,
         );
         (Weight::Breaks, finding.seen("file", CONFIG))

@@ -127,7 +127,7 @@ fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
     found.sort_by_key(|it| (!is_down(it), !it.changes_command));
     let first = &found[0];
     let does_harm = is_down(first);
-    let finding = found[1..].iter().fold(told(first), |finding, other| {
+    let finding = found[1..].iter().fold(finding_of(first), |finding, other| {
         finding.seen("also", format_args!("{}: {}", other.path, other.line))
     });
     match does_harm {
@@ -243,7 +243,7 @@ fn of_text<'a>(path: &'a str, text: &'a str, unit: &'static str) -> Option<Overr
     })
 }
 
-fn told(it: &Override<'_>) -> Finding {
+fn finding_of(it: &Override<'_>) -> Finding {
     let name = it
         .line
         .split_once('=')

@@ -1,7 +1,7 @@
 //! The check of how long a shutdown may be put off.
 
-use crate::checks::asked::{kubelet_flag, kubelet_key};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{kubelet_flag, kubelet_key};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
 use std::collections::BTreeMap;
@@ -23,25 +23,28 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
 const DEFAULT: Duration = Duration::from_secs(5);
 
 fn inhibitor(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let asked = kubelet_key(node, "shutdownGracePeriod")
+    let requested = kubelet_key(node, "shutdownGracePeriod")
         .or_else(|| kubelet_flag(node, "shutdown-grace-period"));
-    let asked = asked.as_deref().and_then(go_duration).unwrap_or_default();
-    if asked.is_zero() {
+    let requested = requested
+        .as_deref()
+        .and_then(go_duration)
+        .unwrap_or_default();
+    if requested.is_zero() {
         return Verdict::skip("kubelet does not ask for a delay of shutdowns");
     }
     let (allowed, by) = allowed(node)?;
-    if allowed >= asked {
+    if allowed >= requested {
         return Verdict::ok(format!(
             "{}s are asked for and {}s allowed",
-            asked.as_secs(),
+            requested.as_secs(),
             allowed.as_secs()
         ));
     }
     Finding::new(
-        format!("kubelet asks for {}s before a shutdown, and logind allows {}s", asked.as_secs(), allowed.as_secs()),
+        format!("kubelet asks for {}s before a shutdown, and logind allows {}s", requested.as_secs(), allowed.as_secs()),
         format!(
             "printf '[Login]\\nInhibitDelayMaxSec={}\\n' >/etc/systemd/logind.conf.d/99-kubelet.conf && systemctl reload systemd-logind && systemctl restart kubelet",
-            asked.as_secs()
+            requested.as_secs()
         ),
     )
     .seen("set by", by)

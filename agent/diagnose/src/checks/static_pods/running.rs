@@ -131,8 +131,8 @@ fn unstarted(node: &Node<'_>, component: &str) -> Finding {
         .and_then(|line| log_lines::find(line))
         .filter(|row| !row.general && !row.from.is_empty() && !is_in_line(row.fix));
     let named = known.map_or(named, |row| format!("{}; ", row.fix));
-    let meant = known.map_or(String::new(), |row| format!(": {}", row.means));
-    let why = error.map_or(String::new(), |error| format!(": {error}")) + &meant;
+    let meaning = known.map_or(String::new(), |row| format!(": {}", row.means));
+    let why = error.map_or(String::new(), |error| format!(": {error}")) + &meaning;
     let certainty = match known {
         Some(_) => Certainty::Likely,
         None => Certainty::Possible,

@@ -113,21 +113,24 @@ fn what_is_known_of_each_instance_is_told_apart() {
             console: ready("i-1", 1).console,
         },
     ];
-    let told = fleet_of_consoles(&all, 3, Rows::All);
+    let report = fleet_of_consoles(&all, 3, Rows::All);
     let quiet = |them: &[Quiet]| {
         them.iter()
             .map(|quiet| quiet.instance.clone())
             .collect::<Vec<_>>()
     };
     assert_eq!(
-        (told.fleet.boots, told.fleet.ready, told.fleet.failed),
+        (report.fleet.boots, report.fleet.ready, report.fleet.failed),
         (2, 1, 1)
     );
-    assert_eq!(quiet(&told.in_progress), ["i-3"]);
-    assert_eq!(told.in_progress[0].note, "files done, 3 changed (at 4.0 s)");
-    assert_eq!(quiet(&told.no_report), ["i-4"]);
-    assert_eq!(quiet(&told.no_output), ["i-5"]);
-    let unread: Vec<&str> = told
+    assert_eq!(quiet(&report.in_progress), ["i-3"]);
+    assert_eq!(
+        report.in_progress[0].note,
+        "files done, 3 changed (at 4.0 s)"
+    );
+    assert_eq!(quiet(&report.no_report), ["i-4"]);
+    assert_eq!(quiet(&report.no_output), ["i-5"]);
+    let unread: Vec<&str> = report
         .fleet
         .unreadable
         .iter()
@@ -141,20 +144,20 @@ fn what_is_known_of_each_instance_is_told_apart() {
         ]
     );
     assert_eq!(
-        (told.instances, told.omitted, told.is_ready()),
+        (report.instances, report.omitted, report.is_ready()),
         (8, 3, false)
     );
-    assert_eq!(told.fleet.failures[0].code, "config.yaml-syntax");
+    assert_eq!(report.fleet.failures[0].code, "config.yaml-syntax");
     assert_eq!(
-        told.fleet.durations[1].total.map(|whole| whole.p50_ms),
+        report.fleet.durations[1].total.map(|whole| whole.p50_ms),
         Some(5_000)
     );
 }
 
 #[test]
 fn a_row_has_what_the_console_and_the_tags_have() {
-    let told = fleet_of_consoles(&[ready("i-1", 5_000)], 0, Rows::All);
-    let row = &told.fleet.rows[0];
+    let report = fleet_of_consoles(&[ready("i-1", 5_000)], 0, Rows::All);
+    let row = &report.fleet.rows[0];
     assert_eq!(
         (row.instance.id.as_str(), row.instance_group.as_str()),
         ("i-1", "nodes")

@@ -67,8 +67,8 @@ async fn eni_capacity<H: Cloud + Files + Meter>(
     }
     let wait = context.wait(Phase::Config, "config:instance-type", TYPE_DEADLINE);
     let ask = || async {
-        let told = context.host.describe_type(&instance_type).await;
-        told.map_err(|error| {
+        let described = context.host.describe_type(&instance_type).await;
+        described.map_err(|error| {
             to_fault(Operation::DescribeType, error).seen("instance-type", &instance_type)
         })
     };

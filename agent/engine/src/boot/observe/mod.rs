@@ -16,7 +16,7 @@ use crate::boot::observe::config::observe_config;
 use crate::boot::observe::credentials::{observe_credentials, observe_etcd_manifests};
 use crate::boot::observe::images::observe_images;
 use crate::boot::observe::members::observe_members;
-use crate::boot::pending_reactions::recall_owed;
+use crate::boot::pending_reactions::recall_pending;
 use crate::boot::storage::{StoragePorts, plan_storage};
 use crate::context::Context;
 use crate::ensure;
@@ -162,7 +162,7 @@ async fn plan_files<H: Objects + Assets + Files + Meter>(
     let mut written = planned.clone();
     written.extend(steps::etcd_manifests(&spec)?);
     recall_owned(context, &written).await;
-    recall_owed(context, &spec, &mut planned).await?;
+    recall_pending(context, &spec, &mut planned).await?;
     Ok(planned)
 }
 

@@ -15,8 +15,8 @@ const OBJECT_DEADLINE: Duration = Duration::from_secs(10 * 60);
 /// The cluster's directory in the state store.
 pub(crate) fn config_base<H>(context: &Context<'_, H>) -> Result<Location, Fault> {
     let spec = context.know(BootFacts::spec)?;
-    let asked = context.request.configuration.config_base.clone();
-    Ok(asked.unwrap_or_else(|| spec.config_base.clone()))
+    let configured = context.request.configuration.config_base.clone();
+    Ok(configured.unwrap_or_else(|| spec.config_base.clone()))
 }
 
 /// Reads an object, trying as long as its fault may heal; `None` when there is no such object.

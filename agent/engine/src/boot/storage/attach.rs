@@ -176,11 +176,11 @@ async fn ask<H: Cloud + Files + Clock + Meter>(
             journal.ask(slot, &volume.volume_id, &name, now);
         })
         .await?;
-        let asked = context
+        let attached = context
             .host
             .attach_volume(&volume.volume_id, ours, &name)
             .await;
-        match asked {
+        match attached {
             Ok(()) => return Ok(()),
             Err(error) if error.condition == Condition::Occupied => {
                 journal::note(context, quake_volumes::Journal::refused).await?;
@@ -248,7 +248,7 @@ async fn refused<H: Cloud + Files + Meter>(
 }
 
 /// Waits until EC2's views show what its answer said already: that the volume is taken. Decided on older ones, it would
-/// only be asked for again.
+/// only be requested again.
 async fn await_taken<H: Cloud + Meter>(context: &Context<'_, H>, volume_id: &str) {
     let wait = context.wait(Phase::Storage, "storage:taken", TAKEN_DEADLINE);
     let look = || async {
@@ -263,7 +263,7 @@ async fn await_taken<H: Cloud + Meter>(context: &Context<'_, H>, volume_id: &str
     let _ = context.retry(&wait, look).await;
 }
 
-/// Looks once more at the volume alone, just before it is asked for.
+/// Looks once more at the volume alone, just before its attach is requested.
 async fn require_free<H: Cloud>(context: &Context<'_, H>, volume_id: &str) -> Result<(), Fault> {
     let found = describe(context, volume_id).await?;
     if found.state == VolumeState::Available && found.attachments.is_empty() {

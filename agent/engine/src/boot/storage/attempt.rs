@@ -39,7 +39,7 @@ fn is_here(pass: &Pass, volume_id: &str) -> bool {
     volume.is_some_and(|volume| volume.is_attached_to(&pass.world.me.instance_id))
 }
 
-/// Whether a living peer has a volume of the member that is meant; one that was asked for, not from before the ask.
+/// Whether a living peer has a volume of the member that is meant; one whose attach was requested, not one from before.
 fn is_taken(pass: &Pass, journal: &Journal) -> bool {
     let Some(member) = &journal.member else {
         return false;
@@ -48,7 +48,7 @@ fn is_taken(pass: &Pass, journal: &Journal) -> bool {
         Some(attempt) => volume.volume_id == attempt.volume_id,
         None => Slot::of_tags(&volume.tags).is_some_and(|slot| slot.member == *member),
     };
-    let asked = journal
+    let requested_at = journal
         .attempt
         .as_ref()
         .map_or(0, |attempt| attempt.requested_at.0);
@@ -60,7 +60,7 @@ fn is_taken(pass: &Pass, journal: &Journal) -> bool {
         let holder = peers.find(|peer| peer.instance_id == attachment.instance_id);
         let lives = holder.is_some_and(|peer| peer.state.is_alive());
         let since = attachment.since;
-        let later = since.is_none_or(|since| since.0.saturating_add(SKEW_MS) >= asked);
+        let later = since.is_none_or(|since| since.0.saturating_add(SKEW_MS) >= requested_at);
         let is_there = matches!(
             attachment.state,
             AttachmentState::Attached | AttachmentState::Attaching | AttachmentState::Busy

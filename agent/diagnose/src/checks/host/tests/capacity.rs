@@ -73,7 +73,7 @@ fn swap_stops_a_kubelet_that_was_not_told_to_bear_it() {
         "/proc/swaps",
         "Filename\tType\tSize\tUsed\tPriority\n/swapfile file 2097148 0 -2\n",
     );
-    let told = (
+    let reported = (
         "/etc/sysconfig/kubelet",
         "DAEMON_ARGS=\"--v=2 --fail-swap-on=false\"\n",
     );
@@ -82,7 +82,7 @@ fn swap_stops_a_kubelet_that_was_not_told_to_bear_it() {
         (machine("node", "1.29.0", &[NONE]), Status::Ok, "no swap"),
         (machine("node", "1.29.0", &[ON]), Status::Fail, "/swapfile"),
         (
-            machine("node", "1.29.0", &[ON, told]),
+            machine("node", "1.29.0", &[ON, reported]),
             Status::Ok,
             "told to bear",
         ),

@@ -19,7 +19,7 @@ fn mounted(more: &str) -> Survey {
 #[test]
 fn a_filesystem_with_errors_is_told_apart_from_a_disk_that_left() {
     let turned = "30 21 259:3 / /mnt/master-vol-1 rw,relatime - ext4 /dev/nvme1n1 ro\n";
-    let asked = "30 21 259:3 / /mnt/x ro,relatime - ext4 /dev/nvme1n1 ro\n";
+    let read_only = "30 21 259:3 / /mnt/x ro,relatime - ext4 /dev/nvme1n1 ro\n";
     let var = "30 21 259:3 / /var ro,relatime - xfs /dev/nvme1n1 ro\n";
     let own = "EXT4-fs error (device nvme0n1p1): ext4_find_entry:1455: inode #2: comm ls: reading directory lblock 0";
     let left = "Buffer I/O error on dev nvme2n1, logical block 5, lost async page write";
@@ -32,7 +32,7 @@ fn a_filesystem_with_errors_is_told_apart_from_a_disk_that_left() {
             Status::Fail,
             "/mnt/master-vol-1 turned read-only",
         ),
-        (logged(mounted(asked), &[]), Status::Ok, "none"),
+        (logged(mounted(read_only), &[]), Status::Ok, "none"),
         (
             logged(mounted(var), &[]),
             Status::Fail,

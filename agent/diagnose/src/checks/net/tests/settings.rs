@@ -185,12 +185,12 @@ fn a_port_that_another_program_holds_is_named_with_its_holder() {
     for (survey, status, words) in cases {
         proves("net.ports", &survey, status, words);
     }
-    let mut told = node("node", "calico", &[]);
+    let mut logged = node("node", "calico", &[]);
     let line = "listen tcp 0.0.0.0:10250: bind: address already in use".to_owned();
-    told.journals = Seen::Yes([("kubelet.service".to_owned(), vec![line])].into());
+    logged.journals = Seen::Yes([("kubelet.service".to_owned(), vec![line])].into());
     proves(
         "net.ports",
-        &told,
+        &logged,
         Status::Fail,
         "a port that kubelet.service needs is held",
     );

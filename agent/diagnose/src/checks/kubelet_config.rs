@@ -27,13 +27,13 @@ pub(super) const KUBELET_CONFIGURATIONS: [&str; 2] = [
     "/var/lib/kubelet/kubelet.conf",
 ];
 
-/// Which of them kubelet is told to read.
+/// Which of them kubelet reads: the one that its flag names.
 pub(super) fn kubelet_configuration(node: &Node<'_>) -> &'static str {
-    let told = kubelet_flag(node, "config");
-    let is_told = |path: &&&str| told.as_deref() == Some(**path);
+    let by_flag = kubelet_flag(node, "config");
+    let is_by_flag = |path: &&&str| by_flag.as_deref() == Some(**path);
     KUBELET_CONFIGURATIONS
         .iter()
-        .find(is_told)
+        .find(is_by_flag)
         .copied()
         .unwrap_or(KUBELET_CONFIGURATIONS[0])
 }
