@@ -8,8 +8,6 @@ pub(super) struct Name {
     pub(super) new: &'static str,
     /// Where the old one is closed; empty for everywhere.
     pub(super) within: &'static [&'static str],
-    /// Where it is still in use.
-    pub(super) open_in: &'static [&'static str],
 }
 
 /// A phrase, or a key of JSON, that is no longer written.
@@ -19,8 +17,6 @@ pub(super) struct Phrase {
     pub(super) new: &'static str,
     /// Whether it is a whole word of JSON, such as a key or the kind of an event.
     pub(super) is_key: bool,
-    /// Where it is still in use.
-    pub(super) open_in: &'static [&'static str],
 }
 
 const fn name(old: &'static str, new: &'static str) -> Name {
@@ -28,38 +24,14 @@ const fn name(old: &'static str, new: &'static str) -> Name {
 }
 
 const fn within(old: &'static str, new: &'static str, within: &'static [&'static str]) -> Name {
-    Name {
-        old,
-        new,
-        within,
-        open_in: &[],
-    }
-}
-
-/// A name that is gone from everywhere but these directories.
-const fn outside(old: &'static str, new: &'static str, open_in: &'static [&'static str]) -> Name {
-    Name {
-        old,
-        new,
-        within: &[],
-        open_in,
-    }
+    Name { old, new, within }
 }
 
 const fn phrase(old: &'static str, new: &'static str) -> Phrase {
-    phrase_outside(old, new, &[])
-}
-
-const fn phrase_outside(
-    old: &'static str,
-    new: &'static str,
-    open_in: &'static [&'static str],
-) -> Phrase {
     Phrase {
         old,
         new,
         is_key: false,
-        open_in,
     }
 }
 
@@ -68,24 +40,8 @@ const fn key(old: &'static str, new: &'static str) -> Phrase {
         old,
         new,
         is_key: true,
-        open_in: &[],
     }
 }
-
-/// Where the older names of the table are still in use.
-const OPEN: &[&str] = &[
-    "agent/cli/src/args",
-    "agent/cli/src/commands/boot.rs",
-    "agent/cli/src/commands/diagnose",
-    "agent/cli/src/render/diagnose",
-    "agent/diagnose/",
-    "agent/engine/src/boot/",
-    "agent/engine/src/context",
-    "agent/engine/src/ensure/system.rs",
-    "agent/host/src/bundle",
-    "agent/model/src/redact",
-    "integration/tests/json.rs",
-];
 
 /// Code that reads what earlier releases wrote, and so knows the old words.
 pub(super) const READERS_OF_OLD: &[&str] = &[
@@ -193,9 +149,9 @@ pub(super) const NAMES: &[Name] = &[
     name("Untold", "NotificationFailed"),
     name("Watching", "ObserveMode"),
     name("AddonKeeper", "ReconcilerRef"),
-    outside("Standing", "UnitHealth", OPEN),
-    outside("standing", "health", OPEN),
-    outside("stand", "try_acquire_or_renew", OPEN),
+    name("Standing", "UnitHealth"),
+    name("standing", "health"),
+    name("stand", "try_acquire_or_renew"),
     name("bring_about", "apply_change"),
     name("brought_up", "start_all"),
     name("carry_out", "execute"),
@@ -214,13 +170,13 @@ pub(super) const NAMES: &[Name] = &[
             "proof/",
         ],
     ),
-    outside("Told", "Reports", OPEN),
-    outside("told", "reported", OPEN),
-    outside("tell", "report", OPEN),
-    outside("telling", "reporting", OPEN),
-    outside("asked", "requested", OPEN),
-    outside("Asked", "Request", OPEN),
-    outside("awaited", "waited_for", OPEN),
+    name("Told", "Reports"),
+    name("told", "reported"),
+    name("tell", "report"),
+    name("telling", "reporting"),
+    name("asked", "requested"),
+    name("Asked", "Request"),
+    name("awaited", "waited_for"),
     within(
         "owned",
         "managed_files",
@@ -229,16 +185,16 @@ pub(super) const NAMES: &[Name] = &[
             "agent/engine/src/resident/",
         ],
     ),
-    outside("owed", "pending", OPEN),
+    name("owed", "pending"),
     within("meaning", "parsed", &["agent/node/"]),
-    outside("fault_of", "to_fault", OPEN),
+    name("fault_of", "to_fault"),
     name("surroundings", "environment"),
     name("left_behind", "leftovers"),
     name("scene", "fixture"),
     name("Scene", "Fixture"),
     name("asking", "callers"),
-    outside("meant", "expected", OPEN),
-    outside("trouble", "error", OPEN),
+    name("meant", "expected"),
+    name("trouble", "error"),
     within(
         "life",
         "cluster_generation",
@@ -267,9 +223,9 @@ pub(super) const NAMES: &[Name] = &[
     within("calm", "liveness", &["proof/"]),
     within("Calm", "Liveness", &["proof/"]),
     name("spark", "kvm_probe"),
-    outside("keeper", "reconciler", OPEN),
-    outside("mend", "remedy", OPEN),
-    outside("menu", "selected", OPEN),
+    name("keeper", "reconciler"),
+    name("mend", "remedy"),
+    name("menu", "selected"),
 ];
 
 /// Names of files and directories, as modules.
@@ -293,9 +249,9 @@ pub(super) const FILES: &[Name] = &[
     name("awaited", "readiness"),
     name("life", "cluster_facts"),
     name("telling", "report"),
-    outside("told", "operator_output", OPEN),
-    outside("asked", "kubelet_config", OPEN),
-    outside("standing", "unit_watch", OPEN),
+    name("told", "operator_output"),
+    name("asked", "kubelet_config"),
+    name("standing", "unit_watch"),
     within("body", "backend", &["integration/"]),
     within("parts", "simulated_parts", &["agent/cli/", "integration/"]),
     within("place", "write_file", &["agent/host/"]),
@@ -310,11 +266,11 @@ pub(super) const PHRASES: &[Phrase] = &[
     phrase("to mend", "to fix"),
     phrase("mend it", "fix it"),
     phrase("mended", "repaired"),
-    phrase_outside("certificate is over", "certificate has expired", OPEN),
-    phrase_outside("which is none", "invalid", OPEN),
+    phrase("certificate is over", "certificate has expired"),
+    phrase("which is none", "invalid"),
     phrase("that is none", "invalid"),
     phrase("of which", "; … of them"),
-    phrase_outside("whoever", "everyone who", OPEN),
+    phrase("whoever", "everyone who"),
     phrase("folder", "directory"),
     phrase("folders", "directories"),
     key("underWay", "inProgress"),

@@ -150,7 +150,7 @@ pub(crate) fn find_in_information(line: &str) -> Option<&'static LogLine> {
 const TELLING: usize = 24;
 
 /// The row of a line that says by itself what to do, and knows much of the line.
-pub(crate) fn telling(line: &str) -> Option<&'static LogLine> {
+pub(crate) fn most_exact(line: &str) -> Option<&'static LogLine> {
     let tells = |row: &&LogLine| {
         let is_own = row.from.is_empty();
         !is_own && !row.general && !is_in_line(row.fix) && row.length() >= TELLING

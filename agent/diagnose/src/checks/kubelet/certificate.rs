@@ -78,14 +78,14 @@ fn life(certificate: &Certificate) -> (Timestamp, Timestamp) {
     (millis(&validity.not_before), millis(&validity.not_after))
 }
 
-/// A certificate that is over or not yet valid. A tree without a time of its own says nothing of that.
+/// A certificate that has expired or is not yet valid. A tree without a time of its own says nothing of that.
 fn over(certificate: &Certificate, now: Timestamp) -> Option<Finding> {
     if now.0 == 0 {
         return None;
     }
     let (from, until) = life(certificate);
     if now > until {
-        let summary = format!("kubelet's client certificate is over since {until}");
+        let summary = format!("kubelet's client certificate expired at {until}");
         return Some(Finding::new(summary, RENEW).seen("clock", now));
     }
     (now < from).then(|| {

@@ -204,7 +204,7 @@ pub(super) const FATAL: &[KnownLine] = &[
             "part of the existing bootstrap client certificate",
             "expired",
         ],
-        means: "its client certificate is over",
+        means: "its client certificate has expired",
         fix: "rm /var/lib/kubelet/pki/kubelet-client-*; systemctl restart kubelet.service; then kubectl get csr",
     },
     KnownLine {
@@ -263,12 +263,12 @@ pub(in crate::checks) const AWAY: &[KnownLine] = &[
     },
     KnownLine {
         parts: &["x509: certificate has expired or is not yet valid"],
-        means: "a certificate is over, or the clock is wrong",
-        fix: "timedatectl and chronyc tracking show the clock; quake-agent diagnose --only certificates names a certificate that is over",
+        means: "a certificate has expired, or the clock is wrong",
+        fix: "timedatectl and chronyc tracking show the clock; quake-agent diagnose --only certificates names a certificate that has expired",
     },
     KnownLine {
         parts: &["certificate has expired"],
-        means: "a certificate is over",
+        means: "a certificate has expired",
         fix: "quake-agent diagnose --only certificates names it; write it anew with the cluster's tool",
     },
     KnownLine {
@@ -294,7 +294,7 @@ pub(in crate::checks) const AWAY: &[KnownLine] = &[
     KnownLine {
         parts: &["Unauthorized"],
         means: "the API server does not accept its certificate",
-        fix: "the client certificate is of another CA or is over: systemctl restart quake-agent.service fetches it anew",
+        fix: "the client certificate is of another CA or has expired: systemctl restart quake-agent.service fetches it anew",
     },
     KnownLine {
         parts: &["is forbidden", "nodes"],
