@@ -9,8 +9,11 @@
 //! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
 //! more than so many of one kind mean something.
 
+mod matcher;
+
 use crate::checks::{is_in_line, known_lines};
 use flate2::read::DeflateDecoder;
+use matcher::{Matcher, unescaped};
 use std::io::Read;
 use std::sync::LazyLock;
 
@@ -36,17 +39,15 @@ pub struct LogLine {
 }
 
 impl LogLine {
-    fn fits(&self, line: &str) -> bool {
-        self.parts.iter().all(|part| line.contains(part))
-    }
-
-    /// Where its parts begin in a line that it fits.
+    /// Where its parts begin in a line that it fits, without the escapes of its quotation marks.
     pub(crate) fn start(&self, line: &str) -> Option<usize> {
+        let line = unescaped(line);
         self.parts.iter().filter_map(|part| line.rfind(part)).min()
     }
 
-    /// Where its parts end in a line that it fits.
+    /// Where its parts end in a line that it fits, without the escapes of its quotation marks.
     pub(crate) fn end(&self, line: &str) -> Option<usize> {
+        let line = unescaped(line);
         let ends = self.parts.iter();
         ends.filter_map(|part| Some(line.rfind(part)? + part.len()))
             .max()
@@ -108,8 +109,9 @@ static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
     blocks.filter_map(read).chain(of_checks).collect()
 });
 
-static ALL_OF_INFORMATION: LazyLock<Vec<&'static LogLine>> =
-    LazyLock::new(|| ALL.iter().filter(|line| line.is_information).collect());
+/// All rows' parts. `None` cannot be: the tests build it.
+static MATCHER: LazyLock<Option<Matcher>> =
+    LazyLock::new(|| Matcher::new(ALL.iter().map(|row| row.parts.as_slice())));
 
 fn field(block: &'static str, name: &str) -> Option<&'static str> {
     let mut lines = block.lines();
@@ -135,15 +137,16 @@ pub fn all() -> &'static [LogLine] {
     &ALL
 }
 
-/// All rows that a line fits.
+/// All rows that a line fits, in the order of the tables. A quotation mark of the line may be escaped.
 pub(crate) fn fitting(line: &str) -> impl Iterator<Item = &'static LogLine> {
-    all().iter().filter(move |known| known.fits(line))
+    let rows = MATCHER.as_ref().map(|it| it.fitting(&unescaped(line)));
+    rows.into_iter().flatten().filter_map(|row| ALL.get(row))
 }
 
 /// What is known of a line that a program logged as information.
 pub(crate) fn find_in_information(line: &str) -> Option<&'static LogLine> {
-    let rows = ALL_OF_INFORMATION.iter().filter(|known| known.fits(line));
-    rows.max_by_key(|known| known.length()).copied()
+    let rows = fitting(line).filter(|known| known.is_information);
+    rows.max_by_key(|known| known.length())
 }
 
 /// How many characters of a line a row names that tells it from others.
@@ -167,10 +170,7 @@ pub fn find(line: &str) -> Option<&'static LogLine> {
 
 /// Whether a line is one that the kernel is known for.
 pub fn is_of_kernel(line: &str) -> bool {
-    let mut of_kernel = all()
-        .iter()
-        .filter(|known| known.from.starts_with("Linux "));
-    of_kernel.any(|known| known.fits(line))
+    fitting(line).any(|known| known.from.starts_with("Linux "))
 }
 
 /// The latest line that is known, and what is known of it.
@@ -248,6 +248,10 @@ mod tests {
             ),
             (
                 "failed to create shim task: OCI runtime create failed: runc create failed: expected cgroupsPath to be of format \"slice:prefix:name\" for systemd cgroups, got \"/k8s.io/36\"",
+                "runtime.cgroup-driver",
+            ),
+            (
+                r#"Error: failed to create shim: OCI runtime create failed: expected cgroupsPath to be of format \\\"slice:prefix:name\\\" for systemd cgroups, got \\\"/k8s.io/36\\\""#,
                 "runtime.cgroup-driver",
             ),
             (

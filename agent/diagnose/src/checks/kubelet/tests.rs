@@ -310,7 +310,7 @@ fn the_certificate_is_this_nodes_and_of_this_time() {
             "valid only from 2026-01-01",
         ),
         (1_798_500_000_000, Status::Warn, "ends in"),
-        (1_800_000_000_000, Status::Fail, "over since 2027-01-01"),
+        (1_800_000_000_000, Status::Fail, "expired at 2027-01-01"),
         (0, Status::Ok, "until"),
     ] {
         let mut node = with_client(NODE);
