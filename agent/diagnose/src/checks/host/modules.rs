@@ -54,6 +54,13 @@ const OLDEST_SINCE_1_32: (u32, u32) = (4, 19);
 const FAULTS: &[&str] = &[
     "BUG: soft lockup",
     "BUG: unable to handle",
+    "BUG: kernel NULL pointer dereference",
+    "Unable to handle kernel",
+    "Internal error: Oops",
+    "Hard LOCKUP",
+    "hard LOCKUP",
+    "BUG: stack guard page was hit",
+    "BUG: scheduling while atomic",
     "kernel BUG at",
     "general protection fault",
     "Kernel panic",
