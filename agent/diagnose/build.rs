@@ -24,6 +24,7 @@ const KNOWN: &[&str] = &[
     "machine",
     "data_plane",
     "rarer",
+    "network_plugins",
 ];
 
 fn main() -> Result<()> {
