@@ -25,6 +25,7 @@ const KNOWN: &[&str] = &[
     "data_plane",
     "rarer",
     "network_plugins",
+    "containers",
 ];
 
 fn main() -> Result<()> {
