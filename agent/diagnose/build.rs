@@ -26,6 +26,7 @@ const KNOWN: &[&str] = &[
     "rarer",
     "network_plugins",
     "containers",
+    "etcd_and_api",
 ];
 
 fn main() -> Result<()> {
