@@ -27,6 +27,7 @@ const KNOWN: &[&str] = &[
     "network_plugins",
     "containers",
     "etcd_and_api",
+    "volumes_and_devices",
 ];
 
 fn main() -> Result<()> {
