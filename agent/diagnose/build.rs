@@ -28,6 +28,7 @@ const KNOWN: &[&str] = &[
     "containers",
     "etcd_and_api",
     "volumes_and_devices",
+    "operating_system",
 ];
 
 fn main() -> Result<()> {
