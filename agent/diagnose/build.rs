@@ -29,6 +29,7 @@ const KNOWN: &[&str] = &[
     "etcd_and_api",
     "volumes_and_devices",
     "operating_system",
+    "kops",
 ];
 
 fn main() -> Result<()> {
