@@ -378,6 +378,7 @@ fn runtime() -> RuntimeSeen {
     RuntimeSeen {
         name: "containerd".to_owned(),
         version: Some("1.7.24".to_owned()),
+        runc: None,
         error: None,
         images: Some(images),
         configuration_problems: Vec::new(),

@@ -18,6 +18,7 @@ const AREAS: &[&[Check]] = &[
     host::SECURITY,
     host::JOBS,
     host::PACKAGES,
+    host::VERSIONS,
     host::MOUNTS,
     host::PROCESSORS,
     host::DISKS,

@@ -74,6 +74,13 @@ fn client(name: &'static str, package: &'static str) -> Program {
     }
 }
 
+/// The version of runc: the number of `runc version 1.3.4` in the first line that it prints.
+async fn runc() -> Option<String> {
+    let text = ask(client("runc", "runc"), &["--version"]).await.ok()?;
+    let number = text.lines().next()?.strip_prefix("runc version ")?;
+    Some(number.trim().to_owned())
+}
+
 /// What a client wrote, or why there is nothing.
 async fn ask(program: Program, arguments: &[&str]) -> Result<String, PortError> {
     let output = program.run(arguments).await?;

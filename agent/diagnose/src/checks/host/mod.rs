@@ -20,6 +20,7 @@ mod security;
 mod sysctl;
 mod system;
 mod trust;
+mod versions;
 
 #[cfg(test)]
 mod tests;
@@ -34,3 +35,4 @@ pub(super) use security::CHECKS as SECURITY;
 pub(super) use sysctl::CHECKS as SYSCTL;
 pub(super) use system::CHECKS as SYSTEM;
 pub(super) use trust::CHECKS as TRUST;
+pub(super) use versions::CHECKS as VERSIONS;

@@ -1,7 +1,7 @@
 //! containerd, by `crictl` or `ctr`, and what it says of its own configuration.
 
 use super::super::read_pods_with_logs;
-use super::{MOST_NAMES, ask, client, silence};
+use super::{MOST_NAMES, ask, client, runc, silence};
 use quake_model::facts::{PodSeen, RuntimeSeen};
 use quake_model::ports::{Condition, PortError};
 use serde::Deserialize;
@@ -14,12 +14,13 @@ const ENDPOINT: &str = "unix:///run/containerd/containerd.sock";
 const MOST_ENDED: usize = 10;
 
 pub(super) async fn look() -> Result<RuntimeSeen, PortError> {
-    let (version, images, containers, problems) =
-        tokio::join!(version(), images(), containers(), problems());
+    let (version, images, containers, problems, runc) =
+        tokio::join!(version(), images(), containers(), problems(), runc());
     let mut seen = RuntimeSeen {
         name: "containerd".to_owned(),
         images: images.ok(),
         configuration_problems: problems,
+        runc,
         ..RuntimeSeen::default()
     };
     match version {

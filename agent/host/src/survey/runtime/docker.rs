@@ -1,13 +1,13 @@
 //! docker, by its command line. kubelet names its containers
 //! `k8s_<container>_<pod>_<namespace>_<uid>_<attempt>`.
 
-use super::{MOST_NAMES, ask, client, silence, with_logs};
+use super::{MOST_NAMES, ask, client, runc, silence, with_logs};
 use quake_model::facts::{PodSeen, RuntimeSeen};
 use quake_model::ports::{Condition, PortError};
 use std::collections::BTreeMap;
 
 pub(super) async fn look() -> Result<RuntimeSeen, PortError> {
-    let (version, images, containers) = tokio::join!(
+    let (version, images, containers, runc) = tokio::join!(
         docker(&["version", "--format", "{{.Server.Version}}"]),
         docker(&["images", "--format", "{{.Repository}}:{{.Tag}}"]),
         docker(&[
@@ -17,11 +17,13 @@ pub(super) async fn look() -> Result<RuntimeSeen, PortError> {
             "--format",
             "{{.Names}}\t{{.Image}}\t{{.Status}}"
         ]),
+        runc(),
     );
     let lines = |text: &String| text.lines().take(MOST_NAMES).map(str::to_owned).collect();
     let mut seen = RuntimeSeen {
         name: "docker".to_owned(),
         images: images.as_ref().ok().map(lines),
+        runc,
         ..RuntimeSeen::default()
     };
     if let Ok(text) = &containers {

@@ -20,6 +20,9 @@ pub struct RuntimeSeen {
     pub name: String,
     /// Its version, where it answered.
     pub version: Option<String>,
+    /// The version of its runc, where that answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub runc: Option<String>,
     /// Why it did not answer.
     pub error: Option<String>,
     /// The names of its images; `None` where they were not listed.
