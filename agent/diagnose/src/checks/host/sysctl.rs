@@ -1,126 +1,25 @@
-//! `host.sysctl`: settings of the kernel that somebody's own files set, and that a node does not bear.
+//! `host.sysctl`: settings of the kernel that a node does not bear, as somebody's own files set them, or as they are.
+
+mod reverse;
+mod rows;
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_flag, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
+use rows::{OF_IPV6, ROWS};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "host.sysctl",
     title: "no file gives the kernel a setting that breaks a node",
     severity: Severity::Warning,
     tags: &["kernel", "hardening"],
-    sources: &[Source::Files],
+    sources: &[Source::Files, Source::Network],
     because: &[],
     why: "guides for hardening a host or for tuning a database set what breaks pods",
     remedy: "take the line out of the file in /etc/sysctl.d, then: sysctl --system",
     judge,
 }];
-
-/// A setting, which values do harm, what they do, and which value to set. Sources: Linux, Documentation/admin-guide/sysctl
-/// and Documentation/networking/ip-sysctl.
-struct Row {
-    key: &'static str,
-    is_bad: fn(&str) -> bool,
-    what: &'static str,
-    better: &'static str,
-}
-
-fn is_one(value: &str) -> bool {
-    value == "1"
-}
-
-fn is_zero(value: &str) -> bool {
-    value == "0"
-}
-
-const ROWS: &[Row] = &[
-    Row {
-        key: "user.max_user_namespaces",
-        is_bad: is_zero,
-        what: "no user namespace can be made, which pods with hostUsers: false and rootless tools need",
-        better: "28633",
-    },
-    Row {
-        key: "user.max_net_namespaces",
-        is_bad: is_zero,
-        what: "no pod gets a network of its own",
-        better: "28633",
-    },
-    Row {
-        key: "user.max_pid_namespaces",
-        is_bad: is_zero,
-        what: "no container starts",
-        better: "28633",
-    },
-    Row {
-        key: "user.max_mnt_namespaces",
-        is_bad: is_zero,
-        what: "no container starts",
-        better: "28633",
-    },
-    Row {
-        key: "kernel.modules_disabled",
-        is_bad: is_one,
-        what: "no module can be loaded until the next boot: no overlay, no br_netfilter, no iptables",
-        better: "0",
-    },
-    Row {
-        key: "vm.overcommit_memory",
-        is_bad: |value| value == "2",
-        what: "programs in Go and Java cannot reserve memory, and kubelet with protectKernelDefaults does not start",
-        better: "1",
-    },
-    Row {
-        key: "net.ipv4.tcp_tw_recycle",
-        is_bad: is_one,
-        what: "connections from behind a NAT, such as those of pods, are dropped at random",
-        better: "0",
-    },
-    Row {
-        key: "net.ipv4.ip_local_port_range",
-        is_bad: |value| {
-            let first = value.split_whitespace().next();
-            first
-                .and_then(|first| first.parse::<u32>().ok())
-                .is_some_and(|first| first < 10_300)
-        },
-        what: "connections take the ports of kubelet and the control plane (10248 to 10259), which then cannot listen",
-        better: "32768 60999",
-    },
-    Row {
-        key: "vm.panic_on_oom",
-        is_bad: |value| value == "1" || value == "2",
-        what: "the host restarts where the kernel would kill one process",
-        better: "0",
-    },
-    Row {
-        key: "net.ipv4.conf.all.forwarding",
-        is_bad: is_zero,
-        what: "the node does not forward packets of pods",
-        better: "1",
-    },
-    Row {
-        key: "net.ipv4.conf.default.forwarding",
-        is_bad: is_zero,
-        what: "links of new pods do not forward packets",
-        better: "1",
-    },
-    Row {
-        key: "fs.may_detach_mounts",
-        is_bad: is_zero,
-        what: "pods stay in Terminating: device or resource busy",
-        better: "1",
-    },
-];
-
-/// What an IPv6 cluster does not bear.
-const OF_IPV6: Row = Row {
-    key: "net.ipv6.conf.all.disable_ipv6",
-    is_bad: is_one,
-    what: "the host has no IPv6, and the cluster's addresses are of IPv6",
-    better: "0",
-};
 
 fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if !runs_kubernetes(node) {
@@ -128,31 +27,71 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let has_v6 = kubelet_flag(node, "cluster-dns").is_some_and(|server| server.contains(':'));
     let rows = ROWS.iter().chain(has_v6.then_some(&OF_IPV6));
-    let mut bad = rows.filter_map(|row| {
-        let (value, path) = set(node, row.key)?;
-        (row.is_bad)(&value).then_some((row, value, path))
+    let bad = rows.filter_map(|row| {
+        let set = set(node, row.key)?;
+        let is_bad = (row.is_bad)(&set.value) && (row.concerns)(node);
+        is_bad.then(|| (set.of(row.key), row.what, set.remedy(row.key, row.better)))
     });
-    let Some((row, value, path)) = bad.next() else {
+    let mut bad = bad.chain(reverse::strict(node));
+    let Some((setting, what, fix)) = bad.next() else {
         return Verdict::ok("none is known to do harm");
     };
-    let finding = Finding::new(
-        format!("{path} sets {} = {value}: {}", row.key, row.what),
-        format!(
-            "take {0} out of {path}, then: sysctl -w {0}='{1}'; restart the host where the kernel refuses it",
-            row.key, row.better
-        ),
-    );
-    bad.fold(finding, |finding, (row, value, path)| {
-        finding.seen(
-            "also",
-            format_args!("{path}: {} = {value}: {}", row.key, row.what),
-        )
+    let finding = Finding::new(format!("{setting}: {what}"), fix);
+    bad.fold(finding, |finding, (setting, what, _)| {
+        finding.seen("also", format_args!("{setting}: {what}"))
     })
     .warn()
 }
 
+/// The value of a setting, and the file that sets it; without one it is what the kernel has.
+struct Set {
+    value: String,
+    file: Option<String>,
+}
+
+impl Set {
+    fn of(&self, key: &str) -> String {
+        match &self.file {
+            Some(path) => format!("{path} sets {key} = {}", self.value),
+            None => format!("{key} is {}", self.value),
+        }
+    }
+
+    fn remedy(&self, key: &str, better: &str) -> String {
+        match &self.file {
+            Some(path) => format!(
+                "take {key} out of {path}, then: sysctl -w {key}='{better}'; restart the host where the kernel refuses it"
+            ),
+            None => format!(
+                "sysctl -w {key}='{better}', and echo '{key} = {better}' >/etc/sysctl.d/99-zz-node.conf; grep -rn {key} /usr/lib/sysctl.d /usr/local/bin /etc/rc.local shows what sets it"
+            ),
+        }
+    }
+}
+
+const SET_BY_KUBELET: &[&str] = &["vm.overcommit_memory", "vm.panic_on_oom"];
+
+/// What files set a key to, else its value in the kernel.
+fn set(node: &Node<'_>, key: &str) -> Option<Set> {
+    if let Some((value, path)) = in_files(node, key) {
+        return Some(Set {
+            value,
+            file: Some(path),
+        });
+    }
+    // kubelet sets these itself, or does not start and says so (`kubelet.alive`).
+    if SET_BY_KUBELET.contains(&key) {
+        return None;
+    }
+    let value = node.sysctl(key).ok()??;
+    Some(Set {
+        value: value.to_owned(),
+        file: None,
+    })
+}
+
 /// The value that files set last, and which (sysctl.d(5): by name; `/etc/sysctl.conf` comes last).
-fn set(node: &Node<'_>, key: &str) -> Option<(String, String)> {
+fn in_files(node: &Node<'_>, key: &str) -> Option<(String, String)> {
     let texts = node.survey().texts.iter();
     let mut files: Vec<(&String, &String)> = texts
         .filter(|(path, _)| path.starts_with("/etc/sysctl.d/") || *path == "/etc/sysctl.conf")
@@ -195,5 +134,41 @@ mod tests {
             "net.ipv4.ip_local_port_range = 1024 65535\n",
         );
         node.assert("host.sysctl", Status::Warn, "10248");
+    }
+
+    #[test]
+    fn a_value_that_no_file_sets_is_judged_as_the_kernel_has_it() {
+        let mut node = Sample::worker();
+        let live = "/proc/sys/net/ipv4/ip_local_port_range";
+        node.text("/proc/sys/kernel/osrelease", "6.1.0\n");
+        node.text(live, "0\t65535\n");
+        node.assert(
+            "host.sysctl",
+            Status::Warn,
+            "sysctl -w net.ipv4.ip_local_port_range='32768 60999', and echo",
+        );
+        node.text(live, "32768\t60999\n");
+        node.assert("host.sysctl", Status::Ok, "none is known");
+    }
+
+    #[test]
+    fn node_ports_are_no_ports_of_connections_unless_they_are_reserved() {
+        let mut node = Sample::worker();
+        let path = "/etc/sysctl.d/90-tuning.conf";
+        let range = "net.ipv4.ip_local_port_range = 15000 65000\n";
+        node.text(path, range);
+        node.assert("host.sysctl", Status::Warn, "ports of Services");
+        let reserved = "net.ipv4.ip_local_reserved_ports = 30000-32767\n";
+        node.text(path, &format!("{range}{reserved}"));
+        node.assert("host.sysctl", Status::Ok, "none is known");
+    }
+
+    #[test]
+    fn a_setting_that_another_check_reports_is_not_reported_twice() {
+        let mut node = Sample::worker();
+        node.text("/etc/sysctl.d/99-zz.conf", "net.ipv4.ip_forward = 0\n");
+        node.assert("host.sysctl", Status::Warn, "next sysctl --system");
+        node.text("/proc/sys/net/ipv4/ip_forward", "0\n");
+        node.assert("host.sysctl", Status::Ok, "none is known");
     }
 }

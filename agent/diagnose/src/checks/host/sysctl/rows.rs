@@ -1,0 +1,177 @@
+//! Settings of the kernel that do harm, one row each.
+
+use super::set;
+use crate::checks::node::Node;
+
+/// A setting, which values do harm, what they do, and which value to set. Sources: Linux, Documentation/admin-guide/sysctl
+/// and Documentation/networking/ip-sysctl.
+pub(super) struct Row {
+    pub(super) key: &'static str,
+    pub(super) is_bad: fn(&str) -> bool,
+    /// Whether it does harm on this node.
+    pub(super) concerns: fn(&Node<'_>) -> bool,
+    pub(super) what: &'static str,
+    pub(super) better: &'static str,
+}
+
+fn always(_: &Node<'_>) -> bool {
+    true
+}
+
+fn is_one(value: &str) -> bool {
+    value == "1"
+}
+
+fn is_zero(value: &str) -> bool {
+    value == "0"
+}
+
+/// The first port behind those of kubelet and the control plane (10248 to 10259).
+const BEHIND_CONTROL_PLANE: u32 = 10_300;
+/// The last of the node ports of Services (kube-apiserver, `--service-node-port-range`).
+const LAST_OF_NODE_PORTS: u32 = 32_767;
+
+/// The first port of a range.
+fn first(range: &str) -> Option<u32> {
+    range.split_whitespace().next()?.parse().ok()
+}
+
+/// Whether no port is kept for programs that ask for it (ip-sysctl, `ip_local_reserved_ports`).
+fn reserves_nothing(node: &Node<'_>) -> bool {
+    let set = set(node, "net.ipv4.ip_local_reserved_ports");
+    set.is_none_or(|set| set.value.is_empty())
+}
+
+/// Whether the host forwards now: where it does not, `net.settings` says so.
+fn forwards(node: &Node<'_>) -> bool {
+    node.sysctl("net.ipv4.ip_forward").ok().flatten() != Some("0")
+}
+
+pub(super) const ROWS: &[Row] = &[
+    Row {
+        key: "user.max_user_namespaces",
+        is_bad: is_zero,
+        concerns: always,
+        what: "no user namespace can be made, which pods with hostUsers: false and rootless tools need",
+        better: "28633",
+    },
+    Row {
+        key: "user.max_net_namespaces",
+        is_bad: is_zero,
+        concerns: always,
+        what: "no pod gets a network of its own",
+        better: "28633",
+    },
+    Row {
+        key: "user.max_pid_namespaces",
+        is_bad: is_zero,
+        concerns: always,
+        what: "no container starts",
+        better: "28633",
+    },
+    Row {
+        key: "user.max_mnt_namespaces",
+        is_bad: is_zero,
+        concerns: always,
+        what: "no container starts",
+        better: "28633",
+    },
+    Row {
+        key: "kernel.modules_disabled",
+        is_bad: is_one,
+        concerns: always,
+        what: "no module can be loaded until the next boot: no overlay, no br_netfilter, no iptables",
+        better: "0",
+    },
+    Row {
+        key: "vm.overcommit_memory",
+        is_bad: |value| value == "2",
+        concerns: always,
+        what: "programs in Go and Java cannot reserve memory, and kubelet with protectKernelDefaults does not start",
+        better: "1",
+    },
+    Row {
+        key: "net.ipv4.tcp_tw_recycle",
+        is_bad: is_one,
+        concerns: always,
+        what: "connections from behind a NAT, such as those of pods, are dropped at random",
+        better: "0",
+    },
+    Row {
+        key: "net.ipv4.ip_local_port_range",
+        is_bad: |value| first(value).is_some_and(|first| first < BEHIND_CONTROL_PLANE),
+        concerns: always,
+        what: "connections take the ports of kubelet and the control plane (10248 to 10259), which then cannot listen",
+        better: "32768 60999",
+    },
+    Row {
+        key: "vm.panic_on_oom",
+        is_bad: |value| value == "1" || value == "2",
+        concerns: always,
+        what: "the host restarts where the kernel would kill one process",
+        better: "0",
+    },
+    Row {
+        key: "net.ipv4.conf.all.forwarding",
+        is_bad: is_zero,
+        concerns: always,
+        what: "the node does not forward packets of pods",
+        better: "1",
+    },
+    Row {
+        key: "net.ipv4.conf.default.forwarding",
+        is_bad: is_zero,
+        concerns: always,
+        what: "links of new pods do not forward packets",
+        better: "1",
+    },
+    Row {
+        key: "fs.may_detach_mounts",
+        is_bad: is_zero,
+        concerns: always,
+        what: "pods stay in Terminating: device or resource busy",
+        better: "1",
+    },
+    // kubernetes/kubernetes issue 6342
+    Row {
+        key: "net.ipv4.ip_local_port_range",
+        is_bad: |value| {
+            let within = BEHIND_CONTROL_PLANE..=LAST_OF_NODE_PORTS;
+            first(value).is_some_and(|first| within.contains(&first))
+        },
+        concerns: reserves_nothing,
+        what: "connections take ports of Services (node ports 30000 to 32767), and a Service that gets one does not answer on this node",
+        better: "32768 60999",
+    },
+    // aws/amazon-vpc-cni-k8s issue 744
+    Row {
+        key: "net.ipv4.ip_forward",
+        is_bad: is_zero,
+        concerns: forwards,
+        what: "the node forwards packets of pods until the next sysctl --system or reboot, and then none",
+        better: "1",
+    },
+    Row {
+        key: "kernel.hung_task_panic",
+        is_bad: is_one,
+        concerns: always,
+        what: "the host restarts where a volume or an NFS server does not answer for 120 seconds",
+        better: "0",
+    },
+    Row {
+        key: "kernel.panic_on_warn",
+        is_bad: is_one,
+        concerns: always,
+        what: "the host restarts at each warning of the kernel, and drivers and packet filters log some",
+        better: "0",
+    },
+];
+
+/// What an IPv6 cluster does not bear.
+pub(super) const OF_IPV6: Row = Row {
+    key: "net.ipv6.conf.all.disable_ipv6",
+    is_bad: is_one,
+    concerns: always,
+    what: "the host has no IPv6, and the cluster's addresses are of IPv6",
+    better: "0",
+};
