@@ -26,6 +26,7 @@ const AREAS: &[&[Check]] = &[
     host::CAPACITY,
     net::LINKS,
     net::MANAGERS,
+    net::LEFTOVERS,
     net::RANGES,
     net::SETTINGS,
     net::FILTERS,

@@ -114,6 +114,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/run/systemd/network/*"),
     text("/etc/systemd/networkd.conf"),
     text("/etc/systemd/networkd.conf.d/*.conf"),
+    text("/usr/lib/systemd/networkd.conf.d/*.conf"),
     text("/etc/network/interfaces"),
     text("/etc/network/interfaces.d/*"),
     text("/etc/dhcp/dhclient.conf"),

@@ -48,6 +48,9 @@ const UNITS: &[&str] = &[
     "NetworkManager.service",
     "nm-cloud-setup.service",
     "nm-cloud-setup.timer",
+    "systemd-networkd.service",
+    "multipathd.service",
+    "amazon-efs-mount-watchdog.service",
 ];
 
 /// Where a node's filesystems are that fill up.

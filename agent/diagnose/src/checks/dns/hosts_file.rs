@@ -36,6 +36,9 @@ fn hosts_file(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .warn();
     }
+    if let Some(finding) = written_by_cloud_init(node, text) {
+        return finding.warn();
+    }
     let lines = lines(text);
     for line in &lines {
         for name in &line.names {
@@ -62,6 +65,19 @@ fn hosts_file(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )),
         false => without_localhost().warn(),
     }
+}
+
+/// A file that cloud-init writes anew at each boot, on a host whose etcd-manager keeps the names of its peers there (etcd-manager,
+/// `pkg/hosts`). The words are of cloud-init's templates (`templates/hosts.*.tmpl`).
+fn written_by_cloud_init(node: &Node<'_>, text: &str) -> Option<Finding> {
+    const HEADER: &str = "Your system has configured 'manage_etc_hosts' as";
+    let has_etcd = node.is_control_plane() && text.contains(HEADER);
+    (has_etcd && !text.contains("Begin host entries managed by etcd-manager")).then(|| {
+        Finding::new(
+            "cloud-init writes /etc/hosts (manage_etc_hosts), and the names of etcd's peers are not in it: members do not find each other",
+            "echo 'manage_etc_hosts: false' >/etc/cloud/cloud.cfg.d/99-hosts.cfg; take manage_etc_hosts out of the user data of the image; then restart etcd-manager, which writes its part again: crictl pods --name etcd-manager shows it",
+        )
+    })
 }
 
 fn without_localhost() -> Finding {

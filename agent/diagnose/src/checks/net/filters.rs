@@ -19,6 +19,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
 /// Where the program is on the distributions we know.
 const PROGRAMS: &[&str] = &["/usr/sbin/iptables", "/sbin/iptables"];
 
+/// Whether the distribution has iptables 1.8.0 to 1.8.2 (kubernetes/kubernetes issue 82361): Debian 10 has 1.8.2.
+fn has_faulty_nft(node: &Node<'_>) -> Result<bool, Unseen> {
+    let text = node.text("/etc/os-release")?.unwrap_or_default();
+    let has = |wanted: &str| text.lines().any(|line| line.replace('"', "") == wanted);
+    Ok(has("ID=debian") && has("VERSION_ID=10"))
+}
+
 fn iptables(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let kind = |name: &str| -> Result<Option<&'static str>, Unseen> {
         let entry = node.entry(&format!("/etc/alternatives/{name}"))?;
@@ -30,6 +37,13 @@ fn iptables(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .find(|kind| target.ends_with(kind)))
     };
     if let (Some(four), Some(six)) = (kind("iptables")?, kind("ip6tables")?) {
+        if four == "nft" && has_faulty_nft(node)? {
+            return Finding::new(
+                "iptables 1.8.2 of Debian 10 uses nft, and its test of a rule does not find the rule: kubelet and the pod network add the same rules without end",
+                "update-alternatives --set iptables /usr/sbin/iptables-legacy; update-alternatives --set ip6tables /usr/sbin/ip6tables-legacy; reboot; iptables-save | grep -c KUBE-FIREWALL counts the rules; better: an image with Debian 11 or newer",
+            )
+            .warn();
+        }
         return match four == six {
             true => Verdict::ok(format!("both are {four}")),
             false => Finding::new(

@@ -2,7 +2,7 @@
 
 use super::baked::of_another;
 use super::range::{Way, read_kernel_route};
-use super::{hairpin, packets};
+use super::{hairpin, loopback, packets};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
@@ -86,6 +86,9 @@ fn links(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .collect();
     let has_address = |link: &&&LinkFacts| link.addresses.iter().any(|one| is_global(&one.address));
     let up = |link: &&&LinkFacts| link.up && carrier(node, &link.name) != Some(false);
+    if let Some(finding) = loopback::down(network) {
+        return finding.fail();
+    }
     if let Some(link) = own.iter().filter(up).find(has_address) {
         let addresses: Vec<&str> = link
             .addresses

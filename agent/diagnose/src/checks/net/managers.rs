@@ -1,5 +1,7 @@
 //! `net.managers`: programs of the image that set up network interfaces, and the links of pods with them.
 
+mod second;
+
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
@@ -25,6 +27,9 @@ const OF_PODS: &[&str] = &[
 fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let found = cloud_setup(node)
         .or_else(|| policy_routes(node))
+        .or_else(|| second::files_of_net_utils(node))
+        .or_else(|| second::in_netplan(node))
+        .or_else(|| second::restarted(node))
         .or_else(|| managed(node))
         .or_else(|| addresses(node));
     match found {

@@ -3,7 +3,9 @@
 mod baked;
 mod filters;
 mod hairpin;
+mod leftovers;
 mod links;
+mod loopback;
 mod managers;
 mod packets;
 mod ports;
@@ -17,6 +19,7 @@ mod settings;
 mod tests;
 
 pub(super) use filters::CHECKS as FILTERS;
+pub(super) use leftovers::CHECKS as LEFTOVERS;
 pub(super) use links::CHECKS as LINKS;
 pub(super) use managers::CHECKS as MANAGERS;
 pub(super) use ports::CHECKS as PORTS;

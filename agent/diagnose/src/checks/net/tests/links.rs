@@ -61,6 +61,11 @@ fn a_link_must_be_up_with_an_address_of_its_own() {
         Status::Fail,
         "has an address: ens5",
     );
+    let mut silent = ours(true, &["10.0.1.2"]);
+    if let Seen::Yes(network) = &mut silent.network {
+        network.links[0].up = false;
+    }
+    proves("net.links", &silent, Status::Fail, "ip link set lo up");
     proves(
         "net.links",
         &network(vec![loopback(), bridge()], &[]),

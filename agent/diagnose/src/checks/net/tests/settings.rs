@@ -2,7 +2,7 @@
 
 use super::node;
 use crate::checks::report::Status;
-use crate::checks::surveyed::{entry, proves, tree};
+use crate::checks::surveyed::{entry, proves, survey_with, tree};
 use quake_model::facts::{EntryKind, Listener, Seen, Survey};
 
 const FORWARD: &str = "/proc/sys/net/ipv4/ip_forward";
@@ -113,6 +113,14 @@ fn both_families_use_one_kind_of_iptables() {
         Status::Ok,
         "both are nft",
     );
+    let buster = "ID=debian\nVERSION_ID=\"10\"\n";
+    for (backend, status, says) in [
+        ("nft", Status::Warn, "iptables 1.8.2"),
+        ("legacy", Status::Ok, "both are legacy"),
+    ] {
+        let survey = survey_with(of(backend, backend), "/etc/os-release", buster);
+        proves("net.iptables", &survey, status, says);
+    }
     proves(
         "net.iptables",
         &of("legacy", "nft"),

@@ -1,0 +1,78 @@
+//! `net.leftovers`: what an earlier mode of the cluster's network left on the host.
+
+use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::Unseen;
+
+pub(in crate::checks) const CHECKS: &[Check] = &[Check {
+    id: "net.leftovers",
+    title: "no interface of an earlier mode of Services is left",
+    severity: Severity::Warning,
+    tags: &["network"],
+    sources: &[Source::Network, Source::Files],
+    because: &[],
+    why: "the host answers itself for the addresses that such an interface has",
+    remedy: "ip link delete the interface, and reboot: a new node has none",
+    judge,
+}];
+
+/// The interface that has the addresses of all Services where kube-proxy uses IPVS (cilium/cilium issue 20529).
+const OF_IPVS: &str = "kube-ipvs0";
+
+fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let network = node.survey().network.get()?;
+    let link = network.links.iter().find(|link| link.name == OF_IPVS);
+    let Some(link) = link.filter(|link| !link.addresses.is_empty()) else {
+        return Verdict::ok("there is none");
+    };
+    let manifests = node.survey().texts.iter().filter(|(path, _)| {
+        path.starts_with("/etc/kubernetes/manifests/") && path.contains("kube-proxy")
+    });
+    let mut texts = manifests.filter_map(|(_, text)| text.ok());
+    if texts.any(|text| text.contains("ipvs")) {
+        return Verdict::ok("kube-proxy uses IPVS");
+    }
+    let addresses: Vec<&str> = link
+        .addresses
+        .iter()
+        .map(|one| one.address.as_str())
+        .collect();
+    Finding::new(
+        format!("{OF_IPVS} is left with the addresses of {} Services, and nothing uses IPVS any more: the host answers itself for them", addresses.len()),
+        format!("ip link delete {OF_IPVS}; ipvsadm --clear; then restart the pod of kube-proxy or of the pod network, or replace the node"),
+    )
+    .seen("addresses", addresses.join(", "))
+    .warn()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::checks::Status;
+    use crate::checks::node_sample::Sample;
+    use quake_model::facts::{AddressFacts, LinkFacts, NetworkFacts, Seen};
+
+    #[test]
+    fn the_interface_of_ipvs_is_left_only_where_nothing_uses_it() {
+        let mut node = Sample::worker();
+        let address = AddressFacts {
+            address: "100.64.0.10".to_owned(),
+            prefix: 32,
+        };
+        let link = LinkFacts {
+            index: 7,
+            name: "kube-ipvs0".to_owned(),
+            mac: String::new(),
+            mtu: 1500,
+            up: false,
+            addresses: vec![address],
+        };
+        node.survey.network = Seen::Yes(NetworkFacts {
+            links: vec![link],
+            routes: Vec::new(),
+        });
+        node.assert("net.leftovers", Status::Warn, "ip link delete kube-ipvs0");
+        let manifest = "/etc/kubernetes/manifests/kube-proxy.manifest";
+        node.edit(manifest, "kind: Pod\n", "kind: Pod\n# --proxy-mode=ipvs\n");
+        node.assert("net.leftovers", Status::Ok, "uses IPVS");
+    }
+}
