@@ -20,6 +20,7 @@ const AREAS: &[&[Check]] = &[
     host::PACKAGES,
     host::VERSIONS,
     host::MOUNTS,
+    host::SERVICES,
     host::PROCESSORS,
     host::DISKS,
     host::TRUST,

@@ -29,10 +29,70 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let mut mounts = mounts.iter();
         !mounts.any(|mount| mount.facts.target.trim_end_matches('/') == line.target)
     });
-    match lacking {
-        Some(line) => lacks(&line).warn(),
+    if let Some(line) = lacking {
+        return lacks(&line).warn();
+    }
+    let lines: Vec<Line<'_>> = table.lines().filter_map(read).collect();
+    match lines
+        .iter()
+        .find_map(by_number)
+        .or_else(|| late(node, table))
+    {
+        Some(finding) => finding.advice().warn(),
         None => Verdict::ok("all that is asked for is mounted"),
     }
+}
+
+/// A disk by the number that the kernel gave it at this boot (flatcar/Flatcar issue 1845).
+fn by_number(line: &Line<'_>) -> Option<Finding> {
+    let (what, target) = (line.what, line.target);
+    let is_number = what.starts_with("/dev/nvme") && what.contains('n');
+    is_number.then(|| {
+        Finding::new(
+            format!("/etc/fstab mounts {what} at {target}: the next boot may give that name to another disk"),
+            format!("blkid {what} shows its UUID: write UUID=... in the place of {what} in /etc/fstab"),
+        )
+    })
+}
+
+/// A directory of the runtime or of kubelet whose mount their units do not wait for: with `nofail` the boot goes on without it,
+/// and they begin with the empty directory below (systemd.mount(5); containerd/containerd issue 3671).
+fn late(node: &Node<'_>, table: &str) -> Option<Finding> {
+    const OWN: &[(&str, &str)] = &[
+        ("/var/lib/containerd", "containerd.service"),
+        ("/var/lib/docker", "docker.service"),
+        ("/var/lib/kubelet", "kubelet.service"),
+    ];
+    let is_nofail = |target: &str| {
+        table.lines().any(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let options = words.get(3).map(|options| options.split(','));
+            let has = options.is_some_and(|mut options| options.any(|one| one == "nofail"));
+            has && words.get(1) == Some(&target) && read(line).is_some()
+        })
+    };
+    let waits = |target: &str, unit: &str| {
+        let mut texts = node.survey().texts.iter();
+        texts.any(|(path, text)| {
+            let is_of = path.contains(&format!("/{unit}"));
+            is_of
+                && text.ok().is_some_and(|text| {
+                    text.lines()
+                        .any(|line| line.contains("RequiresMountsFor=") && line.contains(target))
+                })
+        })
+    };
+    let (target, unit) = OWN
+        .iter()
+        .find(|(target, unit)| is_nofail(target) && !waits(target, unit))?;
+    Some(Finding::new(
+        format!(
+            "/etc/fstab mounts {target} with nofail, and {unit} does not wait for it: it may start on the empty directory below, and its images and pods are gone once the disk is mounted"
+        ),
+        format!(
+            "mkdir -p /etc/systemd/system/{unit}.d; printf '[Unit]\\nRequiresMountsFor={target}\\n' >/etc/systemd/system/{unit}.d/30-mount.conf; systemctl daemon-reload"
+        ),
+    ))
 }
 
 /// A line of `/etc/fstab` that has to be mounted at the boot.
@@ -171,5 +231,47 @@ mod tests {
         proves(id, &survey, Status::Warn, "/var/lib/kubelet is on tmpfs");
         let survey = tree(&[("/proc/self/mountinfo", &ROOT.replace("shared:1 ", ""))]);
         proves(id, &survey, Status::Warn, "mount --make-rshared /");
+    }
+
+    #[test]
+    fn a_mount_has_a_lasting_name_and_is_waited_for() {
+        let id = "host.mounts";
+        let path = "/etc/systemd/system/containerd.service.d/30-mount.conf";
+        let mounted = "29 28 259:5 / /var/lib/containerd rw shared:2 - xfs /dev/nvme1n1 rw\n";
+        let waits = "[Unit]\nRequiresMountsFor=/var/lib/containerd\n";
+        for (fstab, drop_in, status, says) in [
+            (
+                "/dev/nvme1n1 /var/lib/containerd xfs defaults 0 2\n",
+                "",
+                Status::Warn,
+                "blkid /dev/nvme1n1",
+            ),
+            (
+                "UUID=0a /var/lib/containerd xfs defaults,nofail 0 2\n",
+                "",
+                Status::Warn,
+                "does not wait for it",
+            ),
+            (
+                "UUID=0a /var/lib/containerd xfs defaults,nofail 0 2\n",
+                waits,
+                Status::Ok,
+                "is mounted",
+            ),
+            (
+                "UUID=0a /var/lib/containerd xfs defaults 0 2\n",
+                "",
+                Status::Ok,
+                "is mounted",
+            ),
+        ] {
+            let table = format!("{ROOT}{mounted}");
+            let survey = tree(&[
+                ("/etc/fstab", fstab),
+                (path, drop_in),
+                ("/proc/self/mountinfo", &table),
+            ]);
+            proves(id, &survey, status, says);
+        }
     }
 }

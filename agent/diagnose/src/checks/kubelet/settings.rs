@@ -3,10 +3,11 @@
 use super::flags::flags;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::kubelet_config::{
-    cluster_dns, kubelet_configuration, kubelet_flag, kubelet_key,
+    cluster_dns, kubelet_configuration, kubelet_flag, kubelet_key, kubelet_texts,
 };
 use crate::checks::node::Node;
 use crate::checks::stage;
+use quake_formats::yaml;
 use quake_model::facts::Unseen;
 use std::net::Ipv4Addr;
 
@@ -31,10 +32,95 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .fail();
     }
-    match without_name_server(node) {
-        Some(finding) => node.fail_after_boot(finding),
+    if let Some(finding) = without_name_server(node) {
+        return node.fail_after_boot(finding);
+    }
+    let of_host = isolated(node)
+        .or_else(|| swept(node))
+        .or_else(|| without_images(node));
+    match of_host {
+        Some(finding) => finding.warn(),
         None => Verdict::ok("none contradicts the node"),
     }
+}
+
+/// Processors that the kernel keeps from ordinary programs, and that the static policy gives to pods (kubernetes/kubernetes
+/// issues 79603 and 124066).
+fn isolated(node: &Node<'_>) -> Option<Finding> {
+    let policy = set(node, "cpu-manager-policy", "cpuManagerPolicy");
+    policy.filter(|policy| policy == "static")?;
+    let line = node.text("/proc/cmdline").ok()??;
+    let own = line
+        .split_whitespace()
+        .find_map(|word| word.strip_prefix("isolcpus="));
+    let offline = node.text("/sys/devices/system/cpu/offline").ok().flatten();
+    let offline = offline.map(str::trim).filter(|list| !list.is_empty());
+    let what = match (own, offline) {
+        (Some(list), _) => format!("the kernel isolates the processors {list} (isolcpus)"),
+        (None, Some(list)) => format!("the processors {list} are offline"),
+        (None, None) => return None,
+    };
+    Some(Finding::new(
+        format!(
+            "{what}, and cpuManagerPolicy: static counts them among those that it gives to pods"
+        ),
+        "take isolcpus out of GRUB_CMDLINE_LINUX, update-grub, and reboot; or name only processors that pods may have: reservedSystemCPUs with the others; then: systemctl stop kubelet; rm /var/lib/kubelet/cpu_manager_state; systemctl start kubelet",
+    ))
+}
+
+/// Flags with a path that systemd-tmpfiles removes after ten days (kubermatic/operating-system-manager issue 515).
+fn swept(node: &Node<'_>) -> Option<Finding> {
+    const FLAGS: &[&str] = &[
+        "lock-file",
+        "container-runtime-endpoint",
+        "root-dir",
+        "cert-dir",
+    ];
+    let (flag, path) = FLAGS.iter().find_map(|flag| {
+        let path = kubelet_flag(node, flag)?;
+        let plain = path.trim_start_matches("unix://");
+        let is_swept = plain.starts_with("/tmp/") || plain.starts_with("/var/tmp/");
+        is_swept.then(|| (*flag, plain.to_owned()))
+    })?;
+    let tidied = node.survey().texts.iter();
+    let mut tidied = tidied.filter(|(file, _)| file.starts_with("/etc/tmpfiles.d/"));
+    let keeps = |line: &str| line.starts_with(['x', 'X']) && line.contains(&path);
+    if tidied.any(|(_, text)| text.ok().is_some_and(|text| text.lines().any(keeps))) {
+        return None;
+    }
+    Some(Finding::new(
+        format!(
+            "kubelet has --{flag}={path}, which systemd-tmpfiles removes once it is ten days old: kubelet then restarts every day"
+        ),
+        format!(
+            "set --{flag} to a path below /run in the kubelet section of the cluster spec; at once: echo 'x {path}' >/etc/tmpfiles.d/kubelet.conf; systemd-tmpfiles --cat-config | grep tmp shows the age"
+        ),
+    ))
+}
+
+/// Thresholds of its own without those of the filesystem of images, which is another one: what is not named has no threshold
+/// (kubernetes/kubernetes issue 121809).
+fn without_images(node: &Node<'_>) -> Option<Finding> {
+    const DIRECTORIES: &[&str] = &["/var/lib/containerd", "/var/lib/docker"];
+    let mounts = node.mounts().ok()?;
+    let is_own = |path: &&&str| mounts.iter().any(|mount| mount.facts.target == ***path);
+    let directory = DIRECTORIES.iter().find(is_own)?;
+    let flag = kubelet_flag(node, "eviction-hard");
+    let (names, place) = match flag {
+        Some(flag) => (flag, "--eviction-hard".to_owned()),
+        None => kubelet_texts(node).into_iter().find_map(|(path, text)| {
+            let document = yaml::parse(&path, text).ok()?;
+            let keys = document.get("evictionHard")?.entries().iter();
+            let names: Vec<&str> = keys.map(|(key, _)| key.name.as_str()).collect();
+            Some((names.join(","), path))
+        })?,
+    };
+    (!names.is_empty() && !names.contains("imagefs.")).then(|| {
+        Finding::new(
+            format!("{directory} is a filesystem of its own, and evictionHard in {place} names no imagefs: it fills up, and kubelet reports no DiskPressure"),
+            "add imagefs.available: 15% and imagefs.inodesFree: 5% to evictionHard (spec.kubelet.evictionHard in kops edit cluster), then roll the group",
+        )
+    })
 }
 
 /// A setting of kubelet, by its flag or by the key of its configuration.
