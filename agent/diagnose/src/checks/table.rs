@@ -58,6 +58,7 @@ const AREAS: &[&[Check]] = &[
     images::CHECKS,
     kubelet::CHECKS,
     static_pods::CHECKS,
+    static_pods::FLAGS,
     etcd::RUNNING,
     static_pods::RUNNING,
     api_server::CHECKS,

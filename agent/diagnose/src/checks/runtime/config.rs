@@ -34,7 +34,10 @@ enum Weight {
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if is_containerd(node) == Some(false) {
-        return Verdict::skip("docker is the runtime, and starts containerd itself");
+        return match left_layers(node)? {
+            Some(finding) => finding.warn(),
+            None => Verdict::skip("docker is the runtime, and starts containerd itself"),
+        };
     }
     let configuration = match read(node)? {
         Reading::Absent => return Verdict::skip(format!("there is no {CONFIG}")),
@@ -61,7 +64,26 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     problems.extend(odd_version(&configuration, node));
     problems.extend(sections_of_another_version(&configuration));
     problems.extend(replaced_sections(&configuration));
+    problems.extend(unknown_key(&configuration));
     verdict(problems, &configuration)
+}
+
+/// Drivers of docker that leave layers which no image owns, or are slow: kops wrote `overlay` up to 1.9 (kubernetes/kops issue
+/// 3197).
+fn left_layers(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    const FILE: &str = "/etc/sysconfig/docker";
+    const OLD: &[&str] = &["overlay", "devicemapper", "aufs"];
+    let text = node.text(FILE)?.unwrap_or_default();
+    let mut words = text.split(|c: char| c.is_whitespace() || c == '"');
+    let driver = words.find_map(|word| word.strip_prefix("--storage-driver="));
+    let old = driver.filter(|driver| OLD.contains(driver));
+    Ok(old.map(|driver| {
+        let finding = Finding::new(
+            format!("docker keeps its layers with the storage driver {driver}, which leaves layers that no image owns: the disk fills and docker system df shows little"),
+            "set docker.storage: overlay2 in kops edit cluster, then roll the group: a new node begins with no layers; du -sh /var/lib/docker/* shows how much it is",
+        );
+        finding.seen("file", FILE).advice()
+    }))
 }
 
 fn verdict(
@@ -186,6 +208,53 @@ fn unknown_snapshotter(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
         "set snapshotter to \"overlayfs\", or add [proxy_plugins.{name}] with the address of its socket; then: systemctl restart containerd.service"
     );
     Some((Weight::Breaks, Finding::new(summary, fix)))
+}
+
+/// What stands at the root of the file (containerd/containerd, `cmd/containerd/server/config/config.go`, and earlier
+/// `services/server/config/config.go`).
+const ROOT: &[&str] = &[
+    "cgroup",
+    "debug",
+    "disabled_plugins",
+    "grpc",
+    "imports",
+    "metrics",
+    "no_subreaper",
+    "oom_score",
+    "plugin_dir",
+    "plugins",
+    "proxy_plugins",
+    "required_plugins",
+    "root",
+    "state",
+    "stream_processors",
+    "subreaper",
+    "temp",
+    "timeouts",
+    "ttrpc",
+    "version",
+];
+
+/// A key at the root of the file that is of a plugin: containerd passes over it (containers/nri-plugins, pull request 745).
+fn unknown_key(read: &Configuration<'_>) -> Option<(Weight, Finding)> {
+    let (path, key) = read.documents.iter().find_map(|(path, document)| {
+        let mut keys = document.as_object()?.keys();
+        let key = keys.find(|key| !ROOT.contains(&key.as_str()))?;
+        Some((*path, key))
+    })?;
+    let summary = format!(
+        "{key} stands at the root of {path}, where containerd knows no such key: it has no effect"
+    );
+    let (runtime, images) = read.section_names();
+    let section = match key.as_str() {
+        key if key.starts_with("plugin_re") => "io.containerd.nri.v1.nri",
+        "sandbox_image" | "registry" | "snapshotter" | "max_concurrent_downloads" => images,
+        _ => runtime,
+    };
+    let fix = format!(
+        "move it below [plugins.\"{section}\"] if it is of that plugin, else take it out; then: systemctl restart containerd.service; containerd config dump shows what it reads"
+    );
+    Some((Weight::Misleads, Finding::new(summary, fix)))
 }
 
 /// A version that the running containerd does not know.

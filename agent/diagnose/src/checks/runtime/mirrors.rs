@@ -58,7 +58,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             None => finding.warn(),
         };
     }
-    match unreached(node, &hosts) {
+    let ignored = two_directories(node)?.or_else(|| server_alone(node, &files));
+    match ignored.or_else(|| unreached(node, &hosts)) {
         Some(finding) => finding.warn(),
         None => Verdict::ok(format!("{} registries, {} hosts", files.len(), hosts.len())),
     }
@@ -144,6 +145,46 @@ fn runs_second(node: &Node<'_>) -> bool {
     let runtime = node.survey().runtime.ok();
     let version = runtime.and_then(|runtime| runtime.version.as_deref());
     version.is_some_and(|version| !version.trim_start_matches('v').starts_with("1."))
+}
+
+/// Two directories in `config_path`, of which containerd 2.2.0 reads none (containerd/containerd issue 12636).
+fn two_directories(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
+    let runtime = node.survey().runtime.ok();
+    let version = runtime.and_then(|runtime| runtime.version.as_deref());
+    let Reading::Read(configuration) = read(node)? else {
+        return Ok(None);
+    };
+    let set = configuration
+        .registry()
+        .and_then(|registry| registry.get("config_path")?.as_str());
+    let is_of_fault =
+        version.is_some_and(|version| version.trim_start_matches('v').starts_with("2.2.0"));
+    let two = set.filter(|set| is_of_fault && set.contains(':'));
+    Ok(two.map(|set| {
+        Finding::new(
+            format!("registry.config_path has two directories ({set}), and containerd 2.2.0 then uses no hosts.toml for the default registry: images come past the mirrors"),
+            "set config_path = \"/etc/containerd/certs.d\" alone, then: systemctl restart containerd.service; or install containerd 2.2.1",
+        )
+    }))
+}
+
+/// A file with settings of its server and no table of a host, which containerd 2 passes over (containerd/containerd issue 13212).
+fn server_alone(node: &Node<'_>, files: &[(&str, &Seen<String>)]) -> Option<Finding> {
+    const SETTINGS: &[&str] = &["ca", "client", "skip_verify", "header"];
+    if !runs_second(node) {
+        return None;
+    }
+    files.iter().find_map(|(path, text)| {
+        let document = syntax::toml(text.ok()?).ok()?;
+        let key = SETTINGS.iter().find(|key| document.get(**key).is_some())?;
+        let server = document.get("server")?.as_str()?;
+        document.get("host").is_none().then(|| {
+            Finding::new(
+                format!("{path} sets {key} for its server and has no [host] table: containerd 2 does not use {key} then"),
+                format!("move {key} below [host.{server:?}] in {path}; containerd reads it at the next pull"),
+            )
+        })
+    })
 }
 
 fn unreached(node: &Node<'_>, hosts: &[String]) -> Option<Finding> {

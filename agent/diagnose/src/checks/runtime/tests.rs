@@ -51,6 +51,18 @@ fn each_mistake_in_the_meaning_of_the_configuration_is_told() {
         ),
         ("version = 2\n", "", Warn, "no effect in version 1"),
         (
+            "version = 2\n",
+            "version = 2\nplugin_request_timeout = \"20s\"\n",
+            Warn,
+            "plugin_request_timeout stands at the root",
+        ),
+        (
+            "version = 2\n",
+            "version = 2\nsubreaper = true\n",
+            Ok,
+            "version 2",
+        ),
+        (
             "version = 2",
             "version = 2\n[plugins.cri]\nx = 1",
             Warn,

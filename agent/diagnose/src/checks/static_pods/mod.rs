@@ -1,5 +1,6 @@
 //! Checks of the pods that kubelet runs from files.
 
+mod flags;
 mod issuer;
 mod manifest;
 mod manifests;
@@ -24,6 +25,19 @@ pub(super) const CHECKS: &[Check] = &[Check {
     why: "kubelet runs what is in these files and nothing else: a file that it cannot read is a component that does not run",
     remedy: "systemctl restart quake-agent.service writes the agent's own anew; keep copies outside of the directory, for kubelet runs them too",
     judge: manifests::judge,
+}];
+
+/// It stands before the check of what runs: a pod that does not start may not start by this.
+pub(super) const FLAGS: &[Check] = &[Check {
+    id: "staticpods.flags",
+    title: "no flag or volume of a static pod does harm",
+    severity: Severity::Warning,
+    tags: &["pods", "control-plane"],
+    sources: &[Source::Files, Source::Runtime],
+    because: &["staticpods.manifests"],
+    why: "the component accepts such a setting, and fails or fills the disk by it later",
+    remedy: "correct it in the cluster spec (kops edit cluster), then roll the control planes",
+    judge: flags::judge,
 }];
 
 /// It stands after etcd's own check: without etcd the API server ends again and again.
