@@ -64,7 +64,14 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         package: "quake-diagnose",
         ours: &["quake-formats", "quake-model", "quake-volumes"],
-        theirs: Theirs::Only(&["base64", "flate2", "serde", "serde_json", "x509-cert"]),
+        theirs: Theirs::Only(&[
+            "aho-corasick",
+            "base64",
+            "flate2",
+            "serde",
+            "serde_json",
+            "x509-cert",
+        ]),
         purity: Purity::Pure,
     },
     Row {
