@@ -27,8 +27,8 @@ struct Reported {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Debounce {
     reported: BTreeMap<ConditionKind, Reported>,
-    /// What was seen instead of what was reported, since when.
-    pending: BTreeMap<ConditionKind, ((ConditionStatus, String), Timestamp)>,
+    /// The status that was seen beside what is not as it was reported, since when.
+    pending: BTreeMap<ConditionKind, (ConditionStatus, Timestamp)>,
     /// When all of it was last written.
     written: Option<Timestamp>,
     /// Whether something changed that was not written.
@@ -55,18 +55,16 @@ impl Debounce {
         let mut changed = Vec::new();
         for condition in seen {
             let kind = condition.kind;
-            let Some(reported) = self.reported.get_mut(&kind) else {
+            let Some(reported) = self.reported.get(&kind) else {
                 self.take(condition, now);
                 changed.push(condition.clone());
                 continue;
             };
-            let is_other_status = reported.condition.status != condition.status;
-            if !is_other_status && reported.condition.reason == condition.reason {
-                // Another message goes with the next report.
-                reported.condition.message.clone_from(&condition.message);
+            if reported.condition == *condition {
                 self.pending.remove(&kind);
                 continue;
             }
+            let is_other_status = reported.condition.status != condition.status;
             let was_unknown = reported.condition.status == ConditionStatus::Unknown;
             let is_due = (was_unknown && is_other_status) || self.is_held(condition, now);
             if !is_due {
@@ -89,14 +87,13 @@ impl Debounce {
 
     /// Whether this was seen for long enough.
     fn is_held(&mut self, condition: &NodeCondition, now: Timestamp) -> bool {
-        let seen = (condition.status, condition.reason.clone());
         let entry = self.pending.entry(condition.kind);
-        let (what, since) = entry.or_insert_with(|| (seen.clone(), now));
-        // Another reason for the same status is no break; a clock that was set back begins anew.
-        if what.0 != seen.0 || now < *since {
+        let (status, since) = entry.or_insert((condition.status, now));
+        // Another reason or message of the same status is no break; a clock that was set back begins anew.
+        if *status != condition.status || now < *since {
             *since = now;
         }
-        *what = seen;
+        *status = condition.status;
         now.millis_since(*since) >= millis(HOLD)
     }
 
@@ -169,6 +166,32 @@ mod tests {
             changed.map(|one| (*second, one.status)).collect::<Vec<_>>()
         });
         changes.collect()
+    }
+
+    #[test]
+    fn another_message_of_the_same_reason_is_written_after_a_minute_and_is_no_change_of_the_status()
+    {
+        let with = |message: &str| {
+            [NodeCondition::plain(
+                KIND,
+                ConditionStatus::False,
+                "CniMissing",
+                message,
+            )]
+        };
+        let mut debounce = Debounce::default();
+        debounce.see(&with("the DaemonSet"), at(0));
+        debounce.written(at(0));
+        for (second, message, is_due) in [
+            (10, "a plugin", false),
+            (69, "a plugin", false),
+            (70, "a plugin", true),
+        ] {
+            assert_eq!(debounce.see(&with(message), at(second)), []);
+            assert_eq!(debounce.is_due(at(second)), is_due, "{second}");
+        }
+        let (known, since) = debounce.reported().next().expect("it is reported");
+        assert_eq!((&*known.message, since), ("a plugin", at(0)));
     }
 
     #[test]
