@@ -78,7 +78,7 @@ const OF_EACH: &[Cause] = &[
         repairs: Some(|host| give_back(host, FILE)),
         conditions: "NoDrift",
         reason: "Drifted",
-        message: "1 drifted, such as /etc/sysctl.d/99-k8s-general.conf (removed): quake-agent status lists them; systemctl restart quake-agent.service",
+        message: "1 drifted, such as /etc/sysctl.d/99-k8s-general.conf (removed): quake-agent status --output json lists them; systemctl restart quake-agent.service",
     },
     Cause {
         name: "somebody turns forwarding off",

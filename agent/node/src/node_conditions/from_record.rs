@@ -159,7 +159,7 @@ fn no_drift(record: &Record) -> NodeCondition {
         Some((name, drifted)) => {
             let (count, what) = (record.drift.count(), &drifted.what);
             let message = format!(
-                "{count} drifted, such as {name} ({what}): quake-agent status lists them; systemctl restart quake-agent.service writes them again, and sysctl --system sets what is below /proc/sys"
+                "{count} drifted, such as {name} ({what}): quake-agent status --output json lists them; systemctl restart quake-agent.service writes them again, and sysctl --system sets what is below /proc/sys"
             );
             NodeCondition::plain(kind, ConditionStatus::False, "Drifted", &message)
         }
