@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -22,6 +23,12 @@ pub(crate) const CASE: &str = "minimal-1.35";
 
 /// What kops names its kops-controller.
 const NAME: &str = "kops-controller.internal.minimal.example.com";
+
+/// What kops names the API server of its cluster.
+pub(crate) const API: &str = "api.internal.minimal.example.com";
+
+/// The runtime's configuration of the pod network.
+pub(crate) const CNI: &str = "etc/cni/net.d/10-containerd-net.conflist";
 
 /// A registry's password, as it comes with the configuration.
 pub(crate) const DOCKER_CONFIG: &str =
@@ -37,7 +44,7 @@ pub(crate) struct Lab {
     corpus: PathBuf,
     scratch: TempDir,
     hosts: Hosts,
-    namespace: Namespace,
+    namespace: Arc<Namespace>,
 }
 
 /// How a lab differs from what kops makes.
@@ -111,16 +118,16 @@ impl Lab {
         let system = read(&system).unwrap_or_else(|_| "ID=debian\nVERSION_ID=\"12\"\n".to_owned());
         std::fs::write(etc.join("os-release"), system).map_err(wrong)?;
         // What the runtime makes of its template once kubelet told it of its range.
-        let cni = etc.join("cni/net.d");
-        std::fs::create_dir_all(&cni).map_err(wrong)?;
-        std::fs::write(cni.join("10-containerd-net.conflist"), "{}").map_err(wrong)?;
+        let cni = scratch.path().join("root").join(CNI);
+        std::fs::create_dir_all(cni.parent().unwrap_or(&etc)).map_err(wrong)?;
+        std::fs::write(cni, r#"{"plugins": [{"type": "ptp"}]}"#).map_err(wrong)?;
         Ok(Self {
             controller,
             metadata: metadata.map_err(wrong)?,
             corpus,
             scratch,
             hosts,
-            namespace,
+            namespace: Arc::new(namespace),
         })
     }
 
@@ -129,20 +136,48 @@ impl Lab {
         self.scratch.path().join("root")
     }
 
+    /// Where the instance is.
+    pub(crate) fn namespace(&self) -> Arc<Namespace> {
+        Arc::clone(&self.namespace)
+    }
+
     /// A boot inside: the disks, the kernel, systemd and health are not real.
     pub(crate) fn boot(&self, more: &[&str]) -> Command {
-        let (root, assets) = (self.root(), self.corpus.join("assets"));
+        let more = [&["--exit-when-ready"], more].concat();
+        self.boot_by(
+            &self.corpus.join("assets"),
+            "disks,kernel,units,probes",
+            &more,
+        )
+    }
+
+    /// A boot inside whose agent stays: kubelet's health and the API server are asked, too.
+    pub(crate) fn boot_and_stay(&self, more: &[&str]) -> Command {
+        self.boot_from(&self.corpus.join("assets"), more)
+    }
+
+    /// The same with the assets of this directory.
+    pub(crate) fn boot_from(&self, assets: &Path, more: &[&str]) -> Command {
+        self.boot_by(assets, "disks,kernel,units", more)
+    }
+
+    fn boot_by(&self, assets: &Path, simulated: &str, more: &[&str]) -> Command {
+        let root = self.root();
         let plain = |path: &Path| path.to_str().expect("a plain name").to_owned();
-        let (root, assets) = (plain(&root), plain(&assets));
+        let (root, assets) = (plain(&root), plain(assets));
         let mut arguments = vec!["boot", "--root", &root, "--assets-dir", &assets];
-        arguments.extend(["--simulate", "disks,kernel,units,probes"]);
+        arguments.extend(["--simulate", simulated]);
         arguments.extend(["--output", "json", "--listen", "off", "--no-boot-report"]);
-        arguments.push("--exit-when-ready");
         arguments.extend(more);
         // A cluster's own proxy is for the rest of the world.
         let mut command = agent::command(&arguments);
         command.env("HTTPS_PROXY", "http://127.0.0.1:1");
         self.namespace.inside(&command)
+    }
+
+    /// The agent in the same network, as an operator runs it.
+    pub(crate) fn elsewhere(&self, arguments: &[&str]) -> Command {
+        self.namespace.inside(&agent::command(arguments))
     }
 
     /// The files of the node that the agent made, with what is in them; without what it keeps of a boot.
@@ -253,7 +288,7 @@ impl Hosts {
         let folder = Path::new("/etc/netns").join(namespace.name());
         std::fs::create_dir_all(&folder)?;
         let made = Self(folder);
-        let text = format!("127.0.0.1 localhost\n{address} {NAME}\n");
+        let text = format!("127.0.0.1 localhost\n{address} {NAME}\n127.0.0.1 {API}\n");
         std::fs::write(made.0.join("hosts"), text)?;
         // No name server: nothing is asked outside.
         std::fs::write(made.0.join("resolv.conf"), "")?;

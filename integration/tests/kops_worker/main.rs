@@ -2,6 +2,7 @@
 //! and a kops-controller that checks what it is sent.
 
 mod certificates;
+mod conditions;
 mod lab;
 mod refusals;
 mod worker;

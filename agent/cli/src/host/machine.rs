@@ -50,10 +50,14 @@ impl Units for NodeHost {
 impl Probes for NodeHost {
     forward! { Probes => probes;
         async fn probe(url: &str) -> ProbeFacts;
-        async fn ask_runtime() -> Result<String, PortError>;
-        async fn look_pods(names: &[String]) -> Result<PodsSeen, PortError>;
         async fn look_host() -> Result<HostHealth, PortError>;
         async fn look_node(access: &ApiAccess, name: &str) -> Result<Option<NodeObject>, PortError>;
+    }
+
+    // The runtime and the pods of a kubelet that is a simulated unit are simulated, too.
+    forward! { Units => probes;
+        async fn ask_runtime() -> Result<String, PortError>;
+        async fn look_pods(names: &[String]) -> Result<PodsSeen, PortError>;
     }
 }
 
