@@ -22,6 +22,29 @@ const CNI_GONE: Wanted<'_> = (
 );
 const DRIFTED: Wanted<'_> = ("NoDrift", "Drifted", "2 drifted, such as /etc/cni/net.d/10");
 
+/// One that nobody can read, of which nothing is known.
+const UNREAD: &str = "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n";
+
+/// One that was valid on the first day of 2020.
+const ENDED: &str = "-----BEGIN CERTIFICATE-----
+MIIBgDCCASWgAwIBAgIUdQ3gt+1BzQIjnhsW8mv4kJnf3LIwCgYIKoZIzj0EAwIw
+FTETMBEGA1UEAwwKa3ViZS1wcm94eTAeFw0yMDAxMDEwMDAwMDBaFw0yMDAxMDIw
+MDAwMDBaMBUxEzARBgNVBAMMCmt1YmUtcHJveHkwWTATBgcqhkjOPQIBBggqhkjO
+PQMBBwNCAAQHd07p+KZxoAex6qaP2KYiFx/hU2T7MUGGgaC8Nanr0R/HGIr52PeG
+wwWDVfkaoqeUZ482igeUKEMMdrhQlTGHo1MwUTAdBgNVHQ4EFgQU5NS7GrPyBYcT
+5YiQOjg3RrWZSdQwHwYDVR0jBBgwFoAU5NS7GrPyBYcT5YiQOjg3RrWZSdQwDwYD
+VR0TAQH/BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAqo9LF/CwaR+4jDVcT5F2
+d/UJ4uo1FJjq+B0YW/wA2ykCIQCuPRC+h4AIwxzhBLhFbRvBef1fABw7vYmxAy5E
+uMlbIQ==
+-----END CERTIFICATE-----
+";
+
+const KEYPAIR_ENDED: Wanted<'_> = (
+    "CertificatesValid",
+    "CredentialsNotRenewed",
+    "credentials.not-renewed: ",
+);
+
 #[test]
 fn what_breaks_a_control_plane_of_kops_legacy_flips_its_condition_and_back() {
     let Some(served) = unless_missing(Served::start(&[("control-plane", &["a"])])) else {
@@ -48,6 +71,13 @@ fn what_breaks_a_control_plane_of_kops_legacy_flips_its_condition_and_back() {
     stop(running);
 
     boots_that_fail(&node, &served, &object);
+    keep_keypair(&served, ENDED);
+    let running = node.boot_reporting(&[]);
+    await_false("a keypair ended", object, &[KEYPAIR_ENDED], || {
+        running.stderr()
+    });
+    stop(running);
+    keep_keypair(&served, UNREAD);
     let running = node.boot_reporting(&[]);
     await_false("the boots are repaired", object, &[], || running.stderr());
     stop(running);
@@ -92,10 +122,12 @@ fn boots_that_fail(node: &Resident, served: &Served, object: &impl Fn() -> Value
         "credentials.malformed: ",
     );
     fails(node, object, malformed);
-    let certificate = "-----BEGIN CERTIFICATE-----\nMIIC\n-----END CERTIFICATE-----\n";
-    served
-        .ground
-        .put(KEYSET, &keyset_of("kube-proxy", certificate, "key"));
+}
+
+/// The state store has this certificate of kube-proxy.
+fn keep_keypair(served: &Served, certificate: &str) {
+    let keyset = keyset_of("kube-proxy", certificate, "key");
+    served.ground.put(KEYSET, &keyset);
 }
 
 /// Somebody made the volumes anew while the node was down.

@@ -179,6 +179,12 @@ fn a_node_reports_conditions_and_no_pod_is_scheduled_before_its_taint_goes() {
     they_are_removed(&world, &node);
 }
 
+/// kubelet registers its node anew, and the taint with it, before an operator uninstalls the agent.
+fn the_taint_is_back(world: &World) {
+    world.keep_only_the_startup_taint();
+    assert_eq!(world.taints(), [TAINT]);
+}
+
 /// Pods that tolerate nothing.
 fn pods_wait(world: &World) {
     let exists = || world.server.get("/api/v1/namespaces/default").is_some();
@@ -255,6 +261,7 @@ fn what_breaks_is_reported(world: &World, node: &Resident, running: &Running) {
 }
 
 fn they_are_removed(world: &World, node: &Resident) {
+    the_taint_is_back(world);
     let root = node.instance.lab.root();
     let root = root.to_str().expect("a plain name");
     let command = node
@@ -268,6 +275,8 @@ fn they_are_removed(world: &World, node: &Resident) {
         "{}",
         ended.text()
     );
+    assert!(ended.stdout.contains(TAINT), "{}", ended.text());
+    assert_eq!(world.taints(), Vec::<String>::new(), "{}", ended.text());
     assert!(world.reported().is_empty(), "{:#}", world.node()["status"]);
     let conditions = world.node()["status"]["conditions"].to_string();
     assert!(conditions.contains("KubeletReady"), "{conditions}");
