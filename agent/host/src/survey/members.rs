@@ -2,7 +2,10 @@
 //! status, their alarms and the list of members. Everything is read.
 
 use futures_util::future::join_all;
-use quake_http::{ApiServerTrust, Client, HttpFailure, build_api_server_client, describe_failure};
+use quake_http::{
+    ApiServerTrust, Client, HttpFailure, build_api_server_client, build_endpoint_client,
+    describe_failure,
+};
 use quake_model::expected::{ExpectedClient, ExpectedMember};
 use quake_model::facts::{MemberSeen, MemberStatus, Membership, ProbeFacts};
 use quake_model::ports::{Condition, PortError};
@@ -38,6 +41,29 @@ pub async fn look_at_members(
         });
     let seen: Result<Vec<Vec<MemberSeen>>, PortError> = join_all(looks).await.into_iter().collect();
     Ok(seen?.into_iter().flatten().collect())
+}
+
+/// Asks members for nothing but their health, each by its name and its URL, all at once; by a certificate where they want one. A
+/// member whose quota is used up has its quorum all the same.
+///
+/// # Errors
+///
+/// As [`look_at_members`].
+pub async fn look_at_health(
+    members: &[(String, String)],
+    how: Option<&ExpectedClient>,
+    limit: Duration,
+) -> Result<Vec<(String, ProbeFacts)>, PortError> {
+    let client = match how {
+        Some(how) => client_of(how, limit).await?,
+        None => build_endpoint_client(None, limit),
+    };
+    let client = &client;
+    let looks = members.iter().map(|(name, url)| async move {
+        let answer = health(client, &format!("{url}/health?exclude=NOSPACE")).await;
+        (name.clone(), answer)
+    });
+    Ok(join_all(looks).await)
 }
 
 async fn look(
@@ -81,7 +107,7 @@ async fn read(path: &str) -> Result<Vec<u8>, PortError> {
 
 async fn ask_own(client: &Client, cluster: &str, url: String) -> MemberSeen {
     let (health, status, alarms, members) = tokio::join!(
-        health(client, &url),
+        async { health(client, &format!("{url}/health")).await },
         gateway(client, &url, "maintenance/status", "{}"),
         gateway(client, &url, "maintenance/alarm", r#"{"action":"GET"}"#),
         list(client, &url),
@@ -122,7 +148,7 @@ async fn ask_peer(client: &Client, cluster: &str, url: String) -> MemberSeen {
 
 async fn health(client: &Client, url: &str) -> ProbeFacts {
     let answered = async {
-        let response = client.get(&format!("{url}/health")).send().await?;
+        let response = client.get(url).send().await?;
         let status = response.status().as_u16();
         let body = response.start(BODY_START).await.unwrap_or_default();
         Ok(ProbeFacts::Answered {
@@ -268,6 +294,27 @@ mod tests {
         let seen = ask_own(&client, "main", closed).await;
         assert!(matches!(seen.health, ProbeFacts::Silent { .. }), "{seen:?}");
         assert_eq!((seen.status, seen.members), (None, None));
+    }
+
+    #[tokio::test]
+    async fn members_of_other_hosts_are_asked_for_their_health_without_a_certificate() {
+        let server = Server::start(|seen| match seen.path.as_str() {
+            "/health?exclude=NOSPACE" => Reply::text(200, r#"{"health":"true"}"#),
+            _ => Reply::text(404, ""),
+        })
+        .await;
+        let url = server.url("").trim_end_matches('/').to_owned();
+        let members = [("a".to_owned(), url), ("b".to_owned(), closed_port().await)];
+        let seen = look_at_health(&members, None, Duration::from_secs(2)).await;
+        let seen = seen.expect("no certificate is read");
+        assert!(
+            matches!(&seen[0], (name, ProbeFacts::Answered { status: 200, .. }) if name == "a"),
+            "{seen:?}"
+        );
+        assert!(
+            matches!(&seen[1], (name, ProbeFacts::Silent { reason }) if name == "b" && reason.to_lowercase().contains("refused")),
+            "{seen:?}"
+        );
     }
 
     #[tokio::test]

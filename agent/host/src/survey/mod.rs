@@ -30,7 +30,7 @@ pub use kernel_log::read_kernel_log;
 pub use listeners::read_listeners;
 pub use local::{Local, look_at_devices, look_at_journals, look_at_network, look_at_units};
 pub use log_files::read_log_files;
-pub use members::look_at_members;
+pub use members::{look_at_health, look_at_members};
 pub use metadata::{MetadataLook, look_at_metadata};
 pub use names::{name_servers, read_names};
 pub use node_object::look_at_node;

@@ -122,6 +122,23 @@ pub fn members_of(
     members.into_iter().map(read).collect()
 }
 
+/// The address of the running instance that has a member's volume, for each member that has one.
+pub fn member_addresses(facts: &Facts, etcd: &str) -> BTreeMap<String, String> {
+    let address = |member: MemberFacts| {
+        let MemberVolume::One { instance, .. } = member.volume else {
+            return None;
+        };
+        let view = facts
+            .instances
+            .iter()
+            .find(|it| Some(&it.instance_id) == instance.as_ref())?;
+        let address = Some(view.private_ip.clone()).filter(|address| !address.is_empty());
+        Some((member.name, address?))
+    };
+    let members = members_of(facts, etcd, &BTreeMap::new(), None);
+    members.into_iter().filter_map(address).collect()
+}
+
 /// Without the spec, the members are those that the volumes name.
 fn members_of_tags(facts: &Facts, etcd: &str) -> Vec<EtcdMember> {
     let slots = facts.of_cluster().filter_map(|it| Slot::of_tags(&it.tags));

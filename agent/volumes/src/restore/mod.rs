@@ -24,7 +24,7 @@ pub use command::{
 };
 pub use fault::{refusal_fault, restore_code};
 pub use layout::{MemberLayout, member_layout};
-pub use member::{Health, MemberFacts, MemberVolume, members_of};
+pub use member::{Health, MemberFacts, MemberVolume, member_addresses, members_of};
 pub use origin::{Origin, member_name, origin_of};
 pub use plan::{LostChanges, MemberStep, PlannedMember, RestoreFacts, RestorePlan, plan_restore};
 pub use snapshot::{SnapshotError, SnapshotFacts, SnapshotMember, read_snapshot};

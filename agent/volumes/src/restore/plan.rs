@@ -318,7 +318,9 @@ fn check_quorum(facts: &RestoreFacts) -> Result<(), Refusal> {
     };
     let healthy = names(&|member| member.health == Health::Healthy);
     let unknown = names(&|member| member.health == Health::Unknown && member.may_be_healthy());
-    let is_safe = healthy.len() + unknown.len() < needed;
+    // A member is healthy only with a leader, which only a quorum elects, whoever else answers.
+    let has_quorum = !healthy.is_empty();
+    let is_safe = !has_quorum && unknown.len() < needed;
     // A member restored from a file is one of a cluster that is restored member by member: those
     // that are done are healthy, and the others go on. Once all are done it is a cluster as any.
     let is_done = |member: &MemberFacts| match &member.volume {
@@ -329,7 +331,6 @@ fn check_quorum(facts: &RestoreFacts) -> Result<(), Refusal> {
     if is_safe || goes_on || facts.consent.replaces_healthy_quorum {
         return Ok(());
     }
-    let has_quorum = healthy.len() >= needed;
     Err(Refusal::QuorumHealthy {
         etcd: facts.etcd.clone(),
         unknown: if has_quorum { Vec::new() } else { unknown },

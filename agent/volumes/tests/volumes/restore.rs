@@ -193,6 +193,18 @@ fn members_that_run_and_were_not_asked_count_as_healthy() {
     assert_eq!(outcome(&replaced), "refused etcd.quorum-healthy");
 }
 
+/// A member without a leader is not healthy, and a leader has a quorum behind it.
+#[test]
+fn one_healthy_member_has_a_quorum_whatever_the_others_answer() {
+    let mut facts = managed(3, vec![backup(FRESH, 0)]);
+    facts.members[2].health = Health::Healthy;
+    for others in [down(), Health::Unknown] {
+        facts.members[0].health = others.clone();
+        facts.members[1].health = others;
+        assert_eq!(outcome(&facts), "refused etcd.quorum-healthy");
+    }
+}
+
 /// A refusal's own world.
 fn refused(change: impl FnOnce(&mut RestoreFacts)) -> String {
     let mut facts = managed(3, vec![backup(FRESH, 0), backup(OLD, 240)]);

@@ -6,7 +6,7 @@ use quake_model::facts::{
 };
 use quake_model::spec::EtcdMember;
 use quake_model::time::Timestamp;
-use quake_volumes::restore::members_of;
+use quake_volumes::restore::{member_addresses, members_of};
 use quake_volumes::{ClusterGeneration, Facts};
 use std::collections::BTreeMap;
 
@@ -73,6 +73,23 @@ fn instance_of(name: &str) -> InstanceView {
         private_ip: "10.0.0.10".to_owned(),
         device_names: Vec::new(),
     }
+}
+
+#[test]
+fn a_member_is_asked_at_the_address_of_the_running_instance_that_has_its_volume() {
+    let addressed = |facts: &Facts| {
+        let addresses = member_addresses(facts, "main");
+        addresses.into_keys().collect::<String>()
+    };
+    assert_eq!(addressed(&world(false, 0)), "abc");
+    assert_eq!(addressed(&world(true, 2)), "c");
+    let mut facts = world(false, 0);
+    facts.instances[0].state = InstanceState::Terminated;
+    facts.instances[1].private_ip.clear();
+    assert_eq!(addressed(&facts), "c");
+    let found = member_addresses(&facts, "main");
+    assert_eq!(found["c"], "10.0.0.10");
+    assert_eq!(addressed(&world(false, 3)), "");
 }
 
 #[test]

@@ -2,10 +2,13 @@
 //! can: members answer in the cluster's network, and most want a certificate.
 
 use crate::commands::boot_history::read_record;
-use quake_host::survey::{limited, look_at_members, look_at_probes};
+use quake_host::survey::{limited, look_at_health};
+use quake_model::expected::{ExpectedClient, ExpectedMember};
 use quake_model::facts::{ProbeFacts, Seen};
+use quake_model::record::Record;
 use quake_model::spec::{EtcdCluster, EtcdProvider};
-use quake_volumes::restore::{Health, member_layout, member_name};
+use quake_volumes::Facts;
+use quake_volumes::restore::{Health, member_addresses, member_name};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
@@ -16,78 +19,92 @@ const LIMIT: Duration = Duration::from_secs(10);
 /// The health of each member that was asked. On other hosts nobody is. `own` is the member of this
 /// node.
 pub(super) async fn ask(
-    cluster: &str,
+    facts: &Facts,
     etcd: &EtcdCluster,
     own: Option<&str>,
 ) -> BTreeMap<String, Health> {
-    match etcd.provider {
-        EtcdProvider::Manager => ask_with_certificate(etcd, own).await,
-        EtcdProvider::Legacy => ask_plainly(cluster, etcd, own).await,
-    }
-}
-
-/// By the certificate of the API server, as the last boot found it.
-async fn ask_with_certificate(etcd: &EtcdCluster, own: Option<&str>) -> BTreeMap<String, Health> {
-    let expected = read_record(Path::new("/")).and_then(|record| record.expected);
-    let members = expected.map(|expected| expected.etcd).unwrap_or_default();
-    let members: Vec<_> = members
-        .into_iter()
-        .filter(|it| it.cluster == etcd.name)
-        .collect();
-    let each = LIMIT * 3 / 4;
-    let Seen::Yes(answers) = limited(LIMIT, look_at_members(&members, true, each)).await else {
+    let Some(record) = read_record(Path::new("/")) else {
         return BTreeMap::new();
     };
-    let named = etcd.members.iter().filter_map(|member| {
-        let host = format!("//{}.", member_name(&etcd.name, &member.name));
-        let is_own = own == Some(member.name.as_str());
-        let mut answers = answers.iter();
-        let answer = match is_own {
-            true => answers.find(|answer| answer.own),
-            false => answers.find(|answer| !answer.own && answer.url.contains(&host)),
+    let (members, how) = match etcd.provider {
+        EtcdProvider::Manager => match expected_of(&record, etcd) {
+            Some((member, how)) => (by_certificate(member, how, own), Some(how)),
+            None => return BTreeMap::new(),
+        },
+        EtcdProvider::Legacy => {
+            let names = etcd.members.iter().map(|member| member.name.clone());
+            let names: Vec<String> = names.collect();
+            let addresses = member_addresses(facts, &etcd.name);
+            let place = (facts.cluster.as_str(), etcd.name.as_str());
+            (plainly(place, &names, own, &addresses), None)
+        }
+    };
+    let looks = look_at_health(&members, how, LIMIT * 3 / 4);
+    let Seen::Yes(answers) = limited(LIMIT, looks).await else {
+        return BTreeMap::new();
+    };
+    let named = answers.into_iter();
+    named
+        .map(|(name, answer)| (name, health_of(&answer)))
+        .collect()
+}
+
+/// The etcd cluster as the last boot found it, and how its members are asked: by the certificate of the API server.
+fn expected_of<'a>(
+    record: &'a Record,
+    etcd: &EtcdCluster,
+) -> Option<(&'a ExpectedMember, &'a ExpectedClient)> {
+    let mut members = record.expected.as_ref()?.etcd.iter();
+    let member = members.find(|it| it.cluster == etcd.name)?;
+    Some((member, member.client.as_ref()?))
+}
+
+/// Each member and its URL. Only etcd's pods know the name of this node's own member.
+fn by_certificate(
+    member: &ExpectedMember,
+    how: &ExpectedClient,
+    own: Option<&str>,
+) -> Vec<(String, String)> {
+    let named = member.members.iter().enumerate();
+    let urls = named.filter_map(|(at, name)| {
+        let url = match own == Some(name.as_str()) {
+            true => how.url(),
+            false => how.url_at(member.hosts.get(at)?),
         };
-        Some((member.name.clone(), health_of(&answer?.health)))
+        Some((name.clone(), url))
     });
-    named.collect()
+    urls.collect()
 }
 
-/// Without a certificate, as protokube ran etcd.
-async fn ask_plainly(
-    cluster: &str,
-    etcd: &EtcdCluster,
+/// The same without certificates, as protokube ran etcd: at the address of the instance that has a member's volume. A name may be
+/// that of an instance of before.
+fn plainly(
+    (cluster, etcd): (&str, &str),
+    names: &[String],
     own: Option<&str>,
-) -> BTreeMap<String, Health> {
-    let names: Vec<String> = etcd.members.iter().map(|it| it.name.clone()).collect();
-    let is_node = read_record(Path::new("/")).is_some();
-    let Some(layout) = member_layout(cluster, &etcd.name, &names).filter(|_| is_node) else {
-        return BTreeMap::new();
-    };
-    let port = match etcd.name.as_str() {
+    addresses: &BTreeMap<String, String>,
+) -> Vec<(String, String)> {
+    let port = match etcd {
         "main" => 4001,
         _ => 4002,
     };
-    let hosts = layout.members.iter();
-    let hosts = hosts.map(|(name, _)| format!("{name}.internal.{cluster}"));
-    let probe = |(name, host): (&String, String)| {
-        // Only etcd's pods know the names of this node's own members.
-        let is_own = own == Some(name.as_str());
-        let host = if is_own { "127.0.0.1" } else { &host };
-        format!("{name} http://{host}:{port}/health")
-    };
-    let probes: Vec<String> = names.iter().zip(hosts).map(probe).collect();
-    let Seen::Yes(answers) = limited(LIMIT, look_at_probes(&probes)).await else {
-        return BTreeMap::new();
-    };
-    let named = answers
-        .into_iter()
-        .map(|it| (it.component, health_of(&it.answer)));
-    named.collect()
+    let urls = names.iter().map(|name| {
+        let host = match (own == Some(name.as_str()), addresses.get(name)) {
+            (true, _) => "127.0.0.1".to_owned(),
+            (false, Some(address)) => address.clone(),
+            (false, None) => format!("{}.internal.{cluster}", member_name(etcd, name)),
+        };
+        (name.clone(), format!("http://{host}:{port}"))
+    });
+    urls.collect()
 }
 
 fn health_of(answer: &ProbeFacts) -> Health {
     match answer {
         // etcd answers 200 with {"health":"false"} in some versions.
         ProbeFacts::Answered { status: 200, body } if !body.contains("false") => Health::Healthy,
+        // An alarm is looked for before a leader, so it may have one.
+        ProbeFacts::Answered { body, .. } if body.contains("ALARM") => Health::Unknown,
         ProbeFacts::Answered { status, body } => Health::Unhealthy {
             reason: format!("{status} {body}").trim().to_owned(),
         },
@@ -104,6 +121,46 @@ fn health_of(answer: &ProbeFacts) -> Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn members_of_other_nodes_are_asked_where_their_volumes_are_or_else_by_their_names() {
+        let names = ["a", "b", "c"].map(str::to_owned);
+        let addresses = ["a", "b"].map(|name| (name.to_owned(), "10.0.0.11".to_owned()));
+        let place = ("c.example", "events");
+        let looks = plainly(place, &names, Some("a"), &addresses.into());
+        let urls: Vec<&str> = looks.iter().map(|(_, url)| url.as_str()).collect();
+        assert_eq!(
+            urls,
+            [
+                "http://127.0.0.1:4002",
+                "http://10.0.0.11:4002",
+                "http://etcd-events-c.internal.c.example:4002",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_member_that_wants_a_certificate_is_asked_by_its_name() {
+        let how = ExpectedClient {
+            port: 4001,
+            ..ExpectedClient::default()
+        };
+        let names = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+        let mut member = ExpectedMember {
+            members: names(&["a", "b"]),
+            hosts: names(&["etcd-a.internal.c", "etcd-b.internal.c"]),
+            ..ExpectedMember::default()
+        };
+        let urls = |member: &ExpectedMember| {
+            let looks = by_certificate(member, &how, Some("b"));
+            let urls = looks.into_iter().map(|(name, url)| format!("{name} {url}"));
+            urls.collect::<Vec<String>>()
+        };
+        let own = "b https://127.0.0.1:4001";
+        assert_eq!(urls(&member), ["a https://etcd-a.internal.c:4001", own]);
+        member.hosts.clear();
+        assert_eq!(urls(&member), [own]);
+    }
 
     #[test]
     fn a_member_that_says_false_is_not_healthy_and_one_that_says_nothing_is_unknown() {
@@ -125,7 +182,11 @@ mod tests {
             let health = health_of(&ill);
             assert!(matches!(health, Health::Unhealthy { .. }), "{ill:?}");
         }
-        for unknown in [silent("no answer within 2 s"), silent("no such name")] {
+        for unknown in [
+            silent("no answer within 2 s"),
+            silent("no such name"),
+            answered(503, r#"{"health":"false","reason":"ALARM CORRUPT"}"#),
+        ] {
             assert_eq!(health_of(&unknown), Health::Unknown);
         }
     }

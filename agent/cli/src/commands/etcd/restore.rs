@@ -72,7 +72,7 @@ async fn question(
     let is_elsewhere = arguments.cluster.which.names_one();
     let health = match is_elsewhere {
         true => std::collections::BTreeMap::new(),
-        false => health::ask(&facts.cluster, etcd, own_name(place, etcd).as_deref()).await,
+        false => health::ask(&facts, etcd, own_name(place, etcd).as_deref()).await,
     };
     RestoreQuestion {
         manifest: manifest(place, etcd),
