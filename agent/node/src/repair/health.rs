@@ -23,6 +23,8 @@ struct Episode {
     bad: u32,
     /// Looks without it, since it was last seen.
     good: u32,
+    /// Whether the last look could not tell.
+    unclear: bool,
 }
 
 /// All symptoms that are not over. Instants are those of a clock that never steps.
@@ -38,13 +40,16 @@ impl Health {
                 last: at,
                 bad: 0,
                 good: 0,
+                unclear: false,
             });
             episode.last = at;
             episode.bad = episode.bad.saturating_add(1);
             episode.good = 0;
         }
         self.0.retain(|symptom, episode| {
-            if !seen.contains(symptom) && !unclear.contains(symptom) {
+            let is_seen = seen.contains(symptom);
+            episode.unclear = !is_seen && unclear.contains(symptom);
+            if !is_seen && !episode.unclear {
                 episode.good += 1;
             }
             episode.good < GOOD_LOOKS
@@ -55,7 +60,8 @@ impl Health {
     pub fn lasting(&self) -> BTreeSet<Symptom> {
         let lasts = |(symptom, episode): &(&Symptom, &Episode)| {
             let over = episode.last.saturating_sub(episode.since);
-            episode.good == 0 && episode.bad >= LOOKS && over >= symptom.lasts()
+            let is_seen = episode.good == 0 && !episode.unclear;
+            is_seen && episode.bad >= LOOKS && over >= symptom.lasts()
         };
         self.0
             .iter()
@@ -143,18 +149,23 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_looked_at_neither_lasts_longer_nor_is_over() {
+    fn what_cannot_be_looked_at_does_not_last_and_is_not_over() {
+        let unclear = BTreeSet::from([Symptom::Runtime]);
+        let cannot_look = |health: &mut Health, at: u64| {
+            health.fold(Duration::from_secs(at), &BTreeSet::new(), &unclear);
+        };
         let mut health = Health::default();
         fold(&mut health, bad(0, 10));
-        let before = health.clone();
-        let unclear = BTreeSet::from([Symptom::Runtime]);
-        for look in 0..50 {
-            health.fold(
-                Duration::from_secs(300 + look * APART),
-                &BTreeSet::new(),
-                &unclear,
-            );
+        for look in 10..60 {
+            cannot_look(&mut health, look * APART);
         }
-        assert_eq!(health, before);
+        assert!(health.lasting().is_empty(), "seen for five minutes only");
+        assert_eq!(health.unhealthy(), unclear, "nor is it over");
+        fold(&mut health, bad(60 * APART, 1));
+        assert_eq!(health.lasting(), unclear);
+        cannot_look(&mut health, 61 * APART);
+        assert!(health.lasting().is_empty(), "the node may be well by now");
+        fold(&mut health, bad(62 * APART, 1));
+        assert_eq!(health.lasting(), unclear);
     }
 }

@@ -30,7 +30,8 @@ pub struct Subject {
 pub struct EtcdSubject {
     /// How many members there are; zero where the spec does not say.
     pub members: usize,
-    /// What holds while this member answers: its own health check, else that of the API server, which asks it.
+    /// What holds while this member answers: its own health check, else its pod and the health check of the API server, which
+    /// asks it.
     pub witnesses: Vec<Condition>,
 }
 
@@ -51,18 +52,21 @@ pub fn subject(spec: &NodeSpec) -> Option<Subject> {
 fn etcd_subject(spec: &NodeSpec) -> Option<EtcdSubject> {
     let members = spec.etcd.iter().map(|cluster| cluster.members.len());
     let members = members.max()?;
-    let is_own = |it: &&Condition| symptom_of(it) == Some(Symptom::EtcdMember);
-    let is_api = |it: &&Condition| matches!(it, Condition::Healthy { component, .. } if component == "kube-apiserver");
-    let mut witnesses: Vec<Condition> = spec
-        .ready_conditions
-        .iter()
-        .filter(is_own)
-        .cloned()
-        .collect();
-    if witnesses.is_empty() {
-        witnesses.extend(spec.ready_conditions.iter().filter(is_api).cloned());
-    }
+    let witnesses = witnesses(&spec.ready_conditions);
     Some(EtcdSubject { members, witnesses })
+}
+
+fn witnesses(conditions: &[Condition]) -> Vec<Condition> {
+    let is_own = |it: &&Condition| symptom_of(it) == Some(Symptom::EtcdMember);
+    let is_check = |it: &&Condition| matches!(it, Condition::Healthy { .. });
+    let is_api = |it: &&Condition| matches!(it, Condition::Healthy { component, .. } if component == "kube-apiserver");
+    let own = conditions.iter().filter(is_own);
+    let checks: Vec<Condition> = own.clone().filter(is_check).cloned().collect();
+    // A pod of etcd-manager runs beside a member that does not answer, too.
+    match conditions.iter().find(is_api) {
+        Some(api) if checks.is_empty() => own.chain([api]).cloned().collect(),
+        _ => checks,
+    }
 }
 
 /// The symptom of a condition that does not hold; `None` where it is none, or not this node's alone.
@@ -209,6 +213,30 @@ mod tests {
         assert!(!is_off(&clock(Some(-59_000_000), Some(60_000))));
         assert!(is_off(&clock(Some(-61_000_000), None)));
         assert!(is_off(&clock(None, Some(61_000))));
+    }
+
+    #[test]
+    fn a_pod_of_etcd_manager_is_no_witness_of_its_member_without_the_api_server() {
+        let healthy = |component: &str| Condition::Healthy {
+            component: component.to_owned(),
+            url: String::new(),
+        };
+        let pod = || Condition::PodRuns {
+            pod: "etcd-manager-main".to_owned(),
+        };
+        let (kubelet, api, etcd) = (
+            healthy("kubelet"),
+            healthy("kube-apiserver"),
+            healthy("etcd-main"),
+        );
+        let of = |conditions: &[&Condition]| {
+            let conditions: Vec<Condition> = conditions.iter().copied().cloned().collect();
+            witnesses(&conditions)
+        };
+        assert_eq!(of(&[&kubelet, &pod(), &api]), [pod(), api.clone()]);
+        assert_eq!(of(&[&kubelet, &etcd, &api]), [etcd]);
+        assert_eq!(of(&[&kubelet, &api]), [api]);
+        assert_eq!(of(&[&kubelet, &pod()]), []);
     }
 
     #[test]

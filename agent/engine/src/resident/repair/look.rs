@@ -67,8 +67,11 @@ impl<H: RepairPorts> Repair<'_, H> {
         Some(answers)
     }
 
-    /// Whether a condition holds; `None` where the host has nothing left to look with.
+    /// Whether a condition holds; `None` where it cannot be looked at, which says nothing of it.
     async fn holds(&self, condition: &Condition) -> Option<bool> {
+        if !self.can_look_at(condition).await {
+            return None;
+        }
         let looked = match condition {
             // Which pods bring the network is not asked again and again.
             Condition::PodNetwork { directory, network } => {
@@ -82,6 +85,23 @@ impl<H: RepairPorts> Repair<'_, H> {
             Ok(()) => Some(true),
             Err(fault) if fault.code == Code::BootResourcesExhausted => None,
             Err(_) => Some(false),
+        }
+    }
+
+    /// Whether systemd, the files of pods or the directory of the pod network can be read.
+    async fn can_look_at(&self, condition: &Condition) -> bool {
+        let host = self.context.host;
+        match condition {
+            Condition::UnitActive { unit, .. } => host.look_unit(unit).await.is_ok(),
+            Condition::PodRuns { pod } => host.look_pods(std::slice::from_ref(pod)).await.is_ok(),
+            Condition::CniConfigured { directory } | Condition::PodNetwork { directory, .. } => {
+                host.list_directory(directory).await.is_ok()
+            }
+            Condition::Healthy { .. }
+            | Condition::RuntimeAnswers { .. }
+            | Condition::OwnTags { .. }
+            | Condition::NodeRegistered { .. }
+            | Condition::NamesInSync { .. } => true,
         }
     }
 }
