@@ -54,6 +54,12 @@ pub(crate) fn preview_text(shown: &Shown<'_>, with_diff: bool) -> String {
     for finding in &preview.findings {
         finding_text(&mut text, finding);
     }
+    if !preview.addons.is_empty() {
+        text.push_str("\nadd-ons, which are applied to the cluster once it has their manifests\n");
+    }
+    for addon in &preview.addons {
+        let _ = writeln!(text, "  {}", row_line(addon));
+    }
     for alike in alike(&preview.groups) {
         text.push('\n');
         group_text(&mut text, &alike, with_diff);
@@ -309,6 +315,7 @@ pub(crate) fn preview_json(shown: &Shown<'_>, with_diff: bool) -> Value {
         "breaks": shown.preview.breaks(),
         "changes": !shown.preview.is_empty(),
         "findings": findings.collect::<Vec<_>>(),
+        "addons": shown.preview.addons.iter().map(value_json).collect::<Vec<_>>(),
         "groups": groups.collect::<Vec<_>>(),
     })
 }
@@ -325,6 +332,15 @@ fn finding_json(grouped: &GroupedFinding) -> Value {
     })
 }
 
+fn value_json(row: &RowChange) -> Value {
+    json!({
+        "aspect": row.aspect,
+        "name": row.name,
+        "old": row.old.as_deref().map(scrub),
+        "new": row.new.as_deref().map(scrub),
+    })
+}
+
 fn group_json(group: &GroupPreview, with_diff: bool) -> Value {
     let files = group.files.iter().map(|file| {
         json!({
@@ -336,14 +352,7 @@ fn group_json(group: &GroupPreview, with_diff: bool) -> Value {
             "diff": diff(file).filter(|_| with_diff),
         })
     });
-    let values = group.values.iter().map(|row| {
-        json!({
-            "aspect": row.aspect,
-            "name": row.name,
-            "old": row.old.as_deref().map(scrub),
-            "new": row.new.as_deref().map(scrub),
-        })
-    });
+    let values = group.values.iter().map(value_json);
     let new_node = group.consequences.new_node.iter().map(|it| scrub(it));
     let unplanned = group.unplanned.iter().map(|side| {
         json!({

@@ -33,6 +33,8 @@ use view::NodeView;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Preview {
     pub findings: Vec<GroupedFinding>,
+    /// The add-ons that differ: they are applied to the cluster, whichever groups are asked for.
+    pub addons: Vec<RowChange>,
     pub groups: Vec<GroupPreview>,
 }
 
@@ -45,7 +47,8 @@ impl Preview {
 
     /// Whether nothing differs and nothing was found.
     pub fn is_empty(&self) -> bool {
-        self.findings.is_empty() && self.groups.iter().all(GroupPreview::is_unchanged)
+        let is_same = self.findings.is_empty() && self.addons.is_empty();
+        is_same && self.groups.iter().all(GroupPreview::is_unchanged)
     }
 }
 
@@ -115,8 +118,15 @@ pub fn preview(old: &ClusterSide, new: &ClusterSide, wanted: Option<&str>) -> Pr
     });
     Preview {
         findings: findings.collect(),
+        addons: difference::rows(&addons(old), &addons(new)),
         groups,
     }
+}
+
+fn addons(side: &ClusterSide) -> view::Rows {
+    let addons = side.addons.iter();
+    let rows = addons.map(|(name, version)| ((Aspect::Addon, name.clone()), version.clone()));
+    rows.collect()
 }
 
 /// What differs in a group, and what was found in it.

@@ -80,6 +80,7 @@ impl Sample {
                 kops: None,
                 settings: Settings::default(),
                 keys: BTreeMap::new(),
+                addons: BTreeMap::new(),
                 objects: std::collections::BTreeSet::default(),
                 groups: BTreeMap::new(),
             },

@@ -18,6 +18,8 @@ pub struct ClusterSide {
     pub settings: Settings,
     /// The CAs and keys of the cluster, by the names of their keysets.
     pub keys: BTreeMap<String, KeySide>,
+    /// The add-ons that this version of Kubernetes gets, by their names: what tells one version of each from another.
+    pub addons: BTreeMap<String, String>,
     /// Objects of the cluster's add-ons.
     pub objects: BTreeSet<ObjectSide>,
     pub groups: BTreeMap<String, GroupSide>,

@@ -145,3 +145,45 @@ fn only_the_group_that_is_asked_for_is_compared() {
     assert_eq!(preview(&side, &side, Some("nodes")).groups.len(), 1);
     assert_eq!(preview(&side, &side, Some("others")).groups.len(), 0);
 }
+
+#[test]
+fn an_addon_of_another_version_is_a_change_of_the_cluster_though_no_node_changes() {
+    let with = |addons: &[(&str, &str)]| {
+        let mut side = Sample::new("1.34.0").done();
+        let addons = addons
+            .iter()
+            .map(|(name, version)| ((*name).to_owned(), (*version).to_owned()));
+        side.addons = addons.collect();
+        side
+    };
+    let old = with(&[
+        ("coredns", "k8s-1.12 aa"),
+        ("gone", "k8s-1.12 bb"),
+        ("same", "1"),
+    ]);
+    let new = with(&[
+        ("coredns", "k8s-1.12 ab"),
+        ("new", "k8s-1.12 cc"),
+        ("same", "1"),
+    ]);
+    let found = preview(&old, &new, None);
+    assert!(
+        !found.is_empty() && found.groups[0].is_unchanged(),
+        "{found:?}"
+    );
+    let changes = found.addons.iter().map(|it| {
+        let value = |side: &Option<String>| side.clone().unwrap_or_default();
+        (it.aspect, it.name.as_str(), value(&it.old), value(&it.new))
+    });
+    let changes: Vec<_> = changes.collect();
+    let change = |name, old: &str, new: &str| (Aspect::Addon, name, old.to_owned(), new.to_owned());
+    assert_eq!(
+        changes,
+        [
+            change("coredns", "k8s-1.12 aa", "k8s-1.12 ab"),
+            change("gone", "k8s-1.12 bb", ""),
+            change("new", "", "k8s-1.12 cc"),
+        ]
+    );
+    assert!(preview(&old, &old, None).is_empty());
+}

@@ -32,6 +32,8 @@ pub enum Aspect {
     Volume,
     /// A call to AWS that the node makes, and what it reaches.
     IamCall,
+    /// An add-on of the cluster, by what tells its versions apart.
+    Addon,
     /// What the node is, such as its runtime.
     Fact,
 }

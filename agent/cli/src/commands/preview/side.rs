@@ -5,7 +5,7 @@ use super::current::{StoredNode, digest_of, groups};
 use super::keys::{read_keys, stand_in};
 use super::legacy;
 use super::machine::{Host, MachineFacts};
-use super::objects::read_objects;
+use super::objects::{Addons, read_addons};
 use super::reader::Reader;
 use crate::commands::running::{fail, usage};
 use crate::commands::state_store::{
@@ -22,7 +22,7 @@ use quake_model::time::Timestamp;
 use quake_node::config::current::{CLUSTER_OBJECT, is_boot_config, read_boot_config};
 use quake_node::config::legacy::{Document, Sources, read_kube_env};
 use quake_node::preview::{ClusterSide, GroupSide, Settings};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use tokio::task::JoinSet;
@@ -164,9 +164,9 @@ async fn side_of(
     let version = reader.read_private(&base.join("kops-version.txt")).await?;
     let kubernetes = settings.get("kubernetesVersion");
     let kubernetes = kubernetes.and_then(|text| text.parse().ok());
-    let objects = match kubernetes {
-        Some(version) => read_objects(reader, base, version).await?,
-        None => BTreeSet::new(),
+    let addons = match kubernetes {
+        Some(version) => read_addons(reader, base, version).await?,
+        None => Addons::default(),
     };
     Ok(ClusterSide {
         name: name.to_owned(),
@@ -175,7 +175,8 @@ async fn side_of(
         kops: version.and_then(|document| document.text.trim().parse().ok()),
         settings,
         keys: read_keys(reader, base).await?,
-        objects,
+        addons: addons.versions,
+        objects: addons.objects,
         groups: BTreeMap::new(),
     })
 }
