@@ -10,6 +10,7 @@ mod later;
 mod legacy;
 mod members;
 mod stand_ins;
+mod startup_taint;
 mod times;
 mod workload;
 
@@ -123,6 +124,7 @@ fn kops_cluster() {
     cluster.workers_join();
     cluster.are_well();
     workload::runs(&cluster, Pods::OnWorkers);
+    startup_taint::goes(&cluster);
     times::of_workers(&cluster, &programs);
     later::workers_restart(&mut cluster);
     later::nodeup_and_back(&cluster, &programs);
