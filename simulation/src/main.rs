@@ -1,5 +1,6 @@
 //! `cargo xtask simulate`: runs worlds until so many boots were made, or for so many minutes.
 
+use mimalloc::MiMalloc;
 use quake_simulation::{Bug, Options, Plan, WorldEnd, report, run, schedule};
 use std::collections::BTreeMap;
 use std::process::{Command, ExitCode};
@@ -7,6 +8,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
+
+/// A boot allocates some hundred thousand times.
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 const USAGE: &str = "\
 usage: simulate [--seed S] [--boots N] [--minutes M] [--jobs J] [--bug NAME] [--trace]

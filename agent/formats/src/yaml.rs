@@ -10,6 +10,7 @@ mod json;
 mod tree;
 
 use quake_model::fault::{Code, Fault};
+use quake_model::memo::Memo;
 
 /// The largest document read, in bytes; a full cluster spec has some tens of kilobytes.
 pub const MAX_BYTES: usize = 4 << 20;
@@ -190,12 +191,18 @@ pub fn as_text<'a>(source: &str, bytes: &'a [u8]) -> Result<&'a str, Fault> {
 /// `config.yaml-syntax` for what is not YAML or is refused by this module, `config.yaml-too-large` for what
 /// exceeds a limit; both with `source`, `line` and `column`.
 pub fn parse(source: &str, text: &str) -> Result<Yaml, Fault> {
-    let mut roots = tree::grow(source, text, Documents::One)?.into_iter();
-    Ok(roots.next().unwrap_or(Yaml {
-        line: 1,
-        column: 1,
-        value: Value::Null,
-    }))
+    thread_local! {
+        static READ: Memo<Yaml> = Memo::empty();
+    }
+    let read = || {
+        let mut roots = tree::grow(source, text, Documents::One)?.into_iter();
+        Ok(roots.next().unwrap_or(Yaml {
+            line: 1,
+            column: 1,
+            value: Value::Null,
+        }))
+    };
+    READ.with(|memo| memo.or_error(text, read))
 }
 
 /// Reads all documents of a text, in order; what is empty between two `---` is null. All of them together are within the
@@ -205,7 +212,10 @@ pub fn parse(source: &str, text: &str) -> Result<Yaml, Fault> {
 ///
 /// As [`parse`].
 pub fn parse_all(source: &str, text: &str) -> Result<Vec<Yaml>, Fault> {
-    tree::grow(source, text, Documents::Several)
+    thread_local! {
+        static READ: Memo<Vec<Yaml>> = Memo::empty();
+    }
+    READ.with(|memo| memo.or_error(text, || tree::grow(source, text, Documents::Several)))
 }
 
 /// How many documents a text may have.

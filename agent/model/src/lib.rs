@@ -21,6 +21,7 @@ pub mod iam;
 pub mod item;
 pub mod location;
 pub mod loss;
+pub mod memo;
 pub mod notification;
 pub mod outcome;
 pub mod pattern;

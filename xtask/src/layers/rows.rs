@@ -300,7 +300,7 @@ pub(super) const ROWS: &[Row] = &[
             "quake-testkit",
             "quake-volumes",
         ],
-        theirs: Theirs::Only(&["futures-util", "serde_json", "tokio"]),
+        theirs: Theirs::Only(&["futures-util", "mimalloc", "serde_json", "tokio"]),
         purity: Purity::Pure,
     },
     Row {

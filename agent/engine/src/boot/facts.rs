@@ -110,7 +110,8 @@ impl BootFacts {
 
     /// Whether etcd's pods wait for their volumes while the rest of the node goes on.
     pub(crate) fn holds_etcd_back(&self) -> bool {
-        self.spec().is_ok_and(|spec| spec.holds_etcd_back())
+        let spec = self.spec.as_ref();
+        spec.is_some_and(|spec| spec.holds_etcd_back())
     }
 
     /// Until when the keypairs from the state store are valid; none on a node whose certificates are ordered, of which the loop

@@ -5,6 +5,7 @@ use super::label::find_labelled;
 use super::rule::Finder;
 use super::unfold::Unfolded;
 use super::{MASK, RULES, Rule};
+use crate::memo::Memo;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -51,7 +52,10 @@ impl Redactions {
 ///
 /// Text without any is unchanged; so is text that went through it before. What counts as one is in [`RULES`].
 pub fn scrub(text: &str) -> String {
-    scrub_counted(text).0
+    thread_local! {
+        static SCRUBBED: Memo<String> = Memo::empty();
+    }
+    SCRUBBED.with(|scrubbed| scrubbed.of(text, || scrub_counted(text).0))
 }
 
 /// Like [`scrub`], and tells how often each rule masked something.
