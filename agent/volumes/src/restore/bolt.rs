@@ -237,3 +237,130 @@ fn u32_at(bytes: &[u8], at: usize) -> Result<u32, Broken> {
 fn u64_at(bytes: &[u8], at: usize) -> Result<u64, Broken> {
     bytes_at(bytes, at).map(u64::from_le_bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: usize = 512;
+
+    fn put(page: &mut [u8], at: usize, bytes: &[u8]) {
+        page[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    fn header(id: u64, flags: u16, count: u16, overflow: u32) -> Vec<u8> {
+        let mut page = vec![0; PAGE];
+        put(&mut page, 0, &id.to_le_bytes());
+        put(&mut page, 8, &flags.to_le_bytes());
+        put(&mut page, 10, &count.to_le_bytes());
+        put(&mut page, 12, &overflow.to_le_bytes());
+        page
+    }
+
+    fn meta(id: u64, root: u64, pages: u64) -> Vec<u8> {
+        let mut page = header(id, META, 0, 0);
+        put(&mut page, HEADER, &MAGIC.to_le_bytes());
+        put(&mut page, HEADER + 4, &VERSION.to_le_bytes());
+        put(&mut page, HEADER + 8, &(PAGE as u32).to_le_bytes());
+        put(&mut page, HEADER + 16, &root.to_le_bytes());
+        put(&mut page, HEADER + 40, &pages.to_le_bytes());
+        // The second meta page is the newer one.
+        put(&mut page, HEADER + 48, &id.to_le_bytes());
+        let sum = checksum(&page[HEADER..HEADER + 56]);
+        put(&mut page, HEADER + 56, &sum.to_le_bytes());
+        page
+    }
+
+    fn leaf(id: u64, key: &[u8], overflow: u32) -> Vec<u8> {
+        let mut page = header(id, LEAF, 1, overflow);
+        put(&mut page, HEADER + 4, &(ELEMENT as u32).to_le_bytes());
+        put(&mut page, HEADER + 8, &(key.len() as u32).to_le_bytes());
+        put(&mut page, HEADER + ELEMENT, key);
+        page
+    }
+
+    /// Two meta pages, of which the newer one has a branch of two leaves as its root.
+    fn database() -> Vec<Vec<u8>> {
+        let mut branch = header(2, BRANCH, 2, 0);
+        put(&mut branch, HEADER + 8, &3_u64.to_le_bytes());
+        put(&mut branch, HEADER + ELEMENT + 8, &4_u64.to_le_bytes());
+        vec![
+            meta(0, 3, 5),
+            meta(1, 2, 5),
+            branch,
+            leaf(3, b"first", 0),
+            leaf(4, b"second", 0),
+        ]
+    }
+
+    fn keys(pages: &[Vec<u8>]) -> Result<Vec<String>, Broken> {
+        let bytes = pages.concat();
+        let database = Database::open(&bytes, bytes.len() as u64)?;
+        let mut keys = Vec::new();
+        let root = Bucket::Tree(database.root);
+        database.visit(&root, &mut |key, _, _| {
+            keys.push(String::from_utf8_lossy(key).into_owned());
+            Ok(())
+        })?;
+        Ok(keys)
+    }
+
+    fn broken(change: impl FnOnce(&mut Vec<Vec<u8>>)) -> String {
+        let mut pages = database();
+        change(&mut pages);
+        keys(&pages).expect_err("it is broken").to_string()
+    }
+
+    #[test]
+    fn the_leaves_below_a_branch_are_read_in_their_order() {
+        assert_eq!(
+            keys(&database()),
+            Ok(vec!["first".to_owned(), "second".to_owned()])
+        );
+        let mut damaged = database();
+        damaged[1][HEADER + 56] ^= 1;
+        assert_eq!(
+            keys(&damaged),
+            Ok(vec!["first".to_owned()]),
+            "of the older meta page"
+        );
+        let mut long = database();
+        long[3] = leaf(3, b"first", 1);
+        assert_eq!(
+            keys(&long).map(|keys| keys.len()),
+            Ok(2),
+            "up to the last page"
+        );
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_page_is_named() {
+        let neither = broken(|pages| pages[2] = header(2, META, 0, 0));
+        assert_eq!(neither, "page 2 is neither branch nor leaf");
+        let other = broken(|pages| pages[3][0] = 9);
+        assert_eq!(other, "page 3 says it is another page");
+        let beyond = broken(|pages| pages[4] = leaf(4, b"second", 1));
+        assert_eq!(beyond, "page 4 is beyond its end");
+        let circle = broken(|pages| put(&mut pages[2], HEADER + 8, &2_u64.to_le_bytes()));
+        assert_eq!(circle, "its pages form a circle");
+        let short = broken(|pages| pages.truncate(4));
+        assert_eq!(short, "it should have 2560 bytes and has 2048");
+    }
+
+    #[test]
+    fn a_meta_page_counts_that_is_whole_and_of_this_format() {
+        let spoiled = |at: usize| {
+            broken(|pages| {
+                for page in &mut pages[..2] {
+                    page[at] ^= 0xff;
+                    let sum = checksum(&page[HEADER..HEADER + 56]);
+                    put(page, HEADER + 56, &sum.to_le_bytes());
+                }
+            })
+        };
+        assert_eq!(spoiled(8), "it has no valid meta page");
+        assert_eq!(spoiled(HEADER + 4), "it has no valid meta page");
+        assert_eq!(spoiled(HEADER), "it is not a bbolt database");
+        assert_eq!(spoiled(HEADER + 9), "it is not a bbolt database");
+    }
+}

@@ -222,3 +222,17 @@ pub(super) fn enough(members: usize) -> usize {
         false => members,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::enough;
+
+    #[test]
+    fn a_new_cluster_needs_as_many_members_as_have_the_quorum_of_all() {
+        let wanted = [(1, 1), (2, 2), (3, 2), (4, 4), (5, 4), (7, 6)];
+        assert_eq!(
+            wanted.map(|(members, _)| (members, enough(members))),
+            wanted
+        );
+    }
+}

@@ -108,6 +108,12 @@ mod tests {
     }
 
     #[test]
+    fn kops_calls_the_members_of_main_plain_etcd() {
+        assert_eq!(member_name("main", "a"), "etcd-a");
+        assert_eq!(member_name("events", "a"), "etcd-events-a");
+    }
+
+    #[test]
     fn the_members_of_a_snapshot_say_whose_it_is() {
         let a = ("etcd-a", "https://etcd-a.internal.c.example:2380");
         let gone = ("etcd-z", "https://etcd-z.internal.c.example:2380");

@@ -21,4 +21,6 @@ mod restore_members;
 mod safety;
 mod snapshots;
 mod two_members;
+mod viewpoints;
+mod volume_steps;
 mod worlds;

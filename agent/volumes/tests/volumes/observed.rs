@@ -14,7 +14,7 @@ use quake_volumes::{Action, Detail, IGNORE, LocalFacts, Rule, World};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A control plane's spec with these etcd clusters, whose members no group is said to run.
-fn spec(members: &[&str]) -> NodeSpec {
+pub(crate) fn spec(members: &[&str]) -> NodeSpec {
     let member = |name: &&str| EtcdMember {
         name: (*name).to_owned(),
         instance_group: None,

@@ -6,7 +6,9 @@ use quake_model::facts::{
 };
 use quake_model::spec::EtcdMember;
 use quake_model::time::Timestamp;
-use quake_volumes::restore::{member_addresses, members_of};
+use quake_volumes::restore::{
+    MemberVolume, backup_names, member_addresses, member_layout, members_of,
+};
 use quake_volumes::{ClusterGeneration, Facts};
 use std::collections::BTreeMap;
 
@@ -14,7 +16,7 @@ const HOUR: u64 = 3_600_000;
 const NOW: Timestamp = Timestamp(1_795_658_400_000);
 
 /// What EC2 has: volumes of three members of one group, or of three.
-fn world(split: bool, lost: usize) -> Facts {
+pub(crate) fn world(split: bool, lost: usize) -> Facts {
     let group = |name: &str| match split {
         true => format!("master-{name}"),
         false => "masters".to_owned(),
@@ -37,7 +39,7 @@ fn world(split: bool, lost: usize) -> Facts {
     }
 }
 
-fn volume_of(name: &str) -> VolumeFacts {
+pub(crate) fn volume_of(name: &str) -> VolumeFacts {
     let tags = [
         ("KubernetesCluster", "c.example".to_owned()),
         ("k8s.io/role/master", "1".to_owned()),
@@ -63,7 +65,7 @@ fn volume_of(name: &str) -> VolumeFacts {
     }
 }
 
-fn instance_of(name: &str) -> InstanceView {
+pub(crate) fn instance_of(name: &str) -> InstanceView {
     InstanceView {
         instance_id: format!("i-{name}"),
         state: InstanceState::Running,
@@ -130,4 +132,95 @@ fn a_volume_younger_than_the_backup_holds_nothing_unless_it_is_a_copy() {
     };
     assert!(look(&ignored), "another volume has to be found");
     assert!(look(&|volume| volume.state = VolumeState::Deleting));
+}
+
+#[test]
+fn without_the_spec_the_volumes_name_the_members_and_their_instances_the_groups() {
+    let mut facts = world(false, 0);
+    facts.etcd.clear();
+    facts.volumes.swap(0, 2);
+    facts.volumes.push(volume_of("a"));
+    let mut events = volume_of("d");
+    events.tags.remove("k8s.io/etcd/main");
+    let tag = ("k8s.io/etcd/events".to_owned(), "d/d".to_owned());
+    events.tags.extend([tag]);
+    facts.volumes.push(events);
+    let tags = &mut facts.instances[1].tags;
+    tags.insert("kops.k8s.io/instancegroup".to_owned(), "g2".to_owned());
+    let seen = members_of(&facts, "main", &BTreeMap::new(), None);
+    let seen: Vec<_> = seen
+        .iter()
+        .map(|it| (it.name.as_str(), it.instance_group.as_deref()))
+        .collect();
+    assert_eq!(seen, [("a", None), ("b", Some("g2")), ("c", None)]);
+}
+
+#[test]
+fn a_member_runs_on_an_instance_that_runs_or_that_nobody_described() {
+    let mut facts = world(false, 0);
+    for (state, runs) in [
+        (InstanceState::Running, true),
+        (InstanceState::Pending, true),
+        (InstanceState::Unknown, true),
+        (InstanceState::Stopped, false),
+        (InstanceState::Terminated, false),
+    ] {
+        facts.instances[0].state = state;
+        let seen = members_of(&facts, "main", &BTreeMap::new(), None);
+        assert_eq!(seen[0].is_running(), runs, "{state:?}");
+        let MemberVolume::One { instance, .. } = &seen[0].volume else {
+            panic!("{:?}", seen[0].volume);
+        };
+        assert_eq!(instance.as_deref(), runs.then_some("i-a"));
+    }
+    facts.instances.clear();
+    let seen = members_of(&facts, "main", &BTreeMap::new(), None);
+    assert!(
+        seen.iter()
+            .all(quake_volumes::restore::MemberFacts::is_running)
+    );
+    facts.volumes[0].attachments.clear();
+    let seen = members_of(&facts, "main", &BTreeMap::new(), None);
+    assert!(!seen[0].is_running(), "nobody has its volume");
+}
+
+#[test]
+fn a_member_of_kops_legacy_has_protokube_s_directory_and_ports() {
+    let members = ["a", "b"].map(str::to_owned);
+    let layout = |etcd: &str| {
+        let layout = member_layout("c.example", etcd, &members)?;
+        let last = layout.members.last()?.clone();
+        Some((layout.data, layout.members.len(), last.0, last.1))
+    };
+    let url = |url: &str| url.to_owned();
+    let main = (
+        "var/etcd/data",
+        2,
+        "etcd-b".to_owned(),
+        url("http://etcd-b.internal.c.example:2380"),
+    );
+    assert_eq!(layout("main"), Some(main));
+    let events = (
+        "var/etcd/data-events",
+        2,
+        "etcd-events-b".to_owned(),
+        url("http://etcd-events-b.internal.c.example:2381"),
+    );
+    assert_eq!(layout("events"), Some(events));
+    assert_eq!(layout("cilium"), None);
+}
+
+#[test]
+fn a_backup_is_named_by_a_time_in_utc_and_a_number() {
+    let named = |name: &str| backup_names(&[name.to_owned()]).len();
+    assert_eq!(named("2026-05-06T07:08:09Z-000001"), 1);
+    for name in [
+        "2026-05-06T07:08:09Z-",
+        "2026-05-06T07:08:09Z-00000a",
+        "2026-05-06T07:08:09+00:00-000001",
+        "2026-05-06T07:08:09Z",
+        "control",
+    ] {
+        assert_eq!(named(name), 0, "{name}");
+    }
 }
