@@ -220,6 +220,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_slot_is_two_names_and_nothing_else() {
+        let slot: Slot = "main/a".parse().expect("it is one");
+        assert_eq!(slot, Slot::new("main", "a"));
+        for text in ["", "main", "/a", "main/", "main /a", "main/a b", "main/a/b"] {
+            assert!(text.parse::<Slot>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
     fn a_member_tag_names_a_member_of_its_list() {
         let tag = read_member_tag("b/a,b,c").expect("it is well-formed");
         assert_eq!((tag.member.as_str(), tag.members.len()), ("b", 3));

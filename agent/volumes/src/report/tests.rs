@@ -281,18 +281,18 @@ fn a_fault_names_the_volumes_of_its_slot_and_those_that_nearly_are() {
         ours,
         volume("vol-2", &etcd("main", "b/a,b")),
         near,
-        of_events
+        of_events,
+        volume("vol-5", &etcd("main", "z/z")),
+        volume("vol-6", &etcd("events", "z/z")),
+        volume("vol-7", &etcd("main", "not/a/member")),
     ]);
     let (named, _) = about_a(&all, Rule::HeldByForeignInstance);
     let ids: Vec<&str> = named
         .iter()
         .filter_map(|text| text.split(' ').next())
         .collect();
-    assert!(
-        ids.contains(&"vol-1") && ids.contains(&"vol-3"),
-        "{named:#?}"
-    );
-    assert!(!ids.contains(&"vol-4"), "{named:#?}");
+    // Of another member, and of another etcd cluster, none.
+    assert_eq!(ids, ["vol-1", "vol-3", "vol-5", "vol-7"], "{named:#?}");
     let first = &named[0];
     assert!(first.starts_with("vol-1 for main/a: "), "{first}");
     let rest = "available, z1, 20 GiB, created 2027-01-15T08:00:00.000Z, on i-2 as /dev/xvdba, \

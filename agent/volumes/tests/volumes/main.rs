@@ -15,6 +15,7 @@ mod gate_facts;
 mod intent;
 mod laws;
 mod observed;
+mod rank;
 mod restore;
 mod restore_from_file;
 mod restore_members;
