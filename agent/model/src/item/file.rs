@@ -3,6 +3,7 @@
 use super::Kubeconfig;
 use crate::step::{Contents, Keep, Visibility};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -50,6 +51,14 @@ impl File {
         Self {
             keep: Keep::IfPresent,
             ..Self::plain(path, "")
+        }
+    }
+
+    /// Its text; `None` where its bytes come from a certificate that is ordered.
+    pub fn text(&self) -> Option<Cow<'_, str>> {
+        match &self.source {
+            Source::Bytes(contents) => Some(String::from_utf8_lossy(&contents.0)),
+            Source::Issued { .. } | Source::Kubeconfig(_) => None,
         }
     }
 

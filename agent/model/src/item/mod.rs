@@ -84,6 +84,30 @@ impl Item {
         }
     }
 
+    /// The file that it is.
+    pub fn file(&self) -> Option<&File> {
+        match self {
+            Self::File(file) => Some(file),
+            _ => None,
+        }
+    }
+
+    /// The unit that it is.
+    pub fn unit(&self) -> Option<&Unit> {
+        match self {
+            Self::Unit(unit) => Some(unit),
+            _ => None,
+        }
+    }
+
+    /// The certificate that it orders.
+    pub fn certificate(&self) -> Option<&CertificateOrder> {
+        match self {
+            Self::Certificate(order) => Some(order),
+            _ => None,
+        }
+    }
+
     /// The phase that brings it about.
     pub fn phase(&self) -> Phase {
         match self {

@@ -52,18 +52,19 @@ fn certificate<'a>(spec: &'a NodeSpec, etcd: &str) -> Option<&'a str> {
         "cilium" => "/cilium/etcd-client-cilium.crt",
         _ => "/kube-apiserver/etcd-client.crt",
     };
-    let mut paths = spec.items.iter().filter_map(|item| match item {
-        Item::File(file) => Some(file.path.as_str()),
-        _ => None,
-    });
+    let mut paths = spec
+        .items
+        .iter()
+        .filter_map(Item::file)
+        .map(|file| file.path.as_str());
     paths.find(|path| path.ends_with(name))
 }
 
 fn file_at<'a>(spec: &'a NodeSpec, path: &str) -> Option<&'a File> {
-    spec.items.iter().find_map(|item| match item {
-        Item::File(file) if file.path == path => Some(file),
-        _ => None,
-    })
+    spec.items
+        .iter()
+        .filter_map(Item::file)
+        .find(|file| file.path == path)
 }
 
 /// A manifest that cannot be read was refused when the spec was made.

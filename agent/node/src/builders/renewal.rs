@@ -32,7 +32,9 @@ pub fn files(spec: &NodeSpec, orders: &BTreeSet<String>) -> BTreeSet<String> {
         Source::Issued { order, .. } => orders.contains(order),
         Source::Kubeconfig(kubeconfig) => orders.contains(&kubeconfig.order),
     };
-    files_of(spec)
+    spec.items
+        .iter()
+        .filter_map(Item::file)
         .filter(holds)
         .map(|file| file.path.clone())
         .collect()
@@ -40,10 +42,11 @@ pub fn files(spec: &NodeSpec, orders: &BTreeSet<String>) -> BTreeSet<String> {
 
 /// The units that run and read any of these files.
 pub fn units<'a>(spec: &'a NodeSpec, paths: &BTreeSet<String>) -> Vec<&'a str> {
-    let units = spec.items.iter().filter_map(|item| match item {
-        Item::Unit(unit) if unit.state == UnitState::Running => Some(unit),
-        _ => None,
-    });
+    let units = spec
+        .items
+        .iter()
+        .filter_map(Item::unit)
+        .filter(|unit| unit.state == UnitState::Running);
     units
         .filter(|unit| unit.inputs.iter().any(|input| paths.contains(input)))
         .map(|unit| unit.name.as_str())
@@ -52,7 +55,11 @@ pub fn units<'a>(spec: &'a NodeSpec, paths: &BTreeSet<String>) -> Vec<&'a str> {
 
 /// The containers that read any of these files, and only when they start.
 pub fn containers(spec: &NodeSpec, paths: &BTreeSet<String>) -> BTreeSet<String> {
-    let manifests = files_of(spec).filter(|file| file.path.starts_with(MANIFESTS));
+    let manifests = spec
+        .items
+        .iter()
+        .filter_map(Item::file)
+        .filter(|file| file.path.starts_with(MANIFESTS));
     let mut found: BTreeSet<String> = manifests
         .filter_map(|file| match &file.source {
             Source::Bytes(contents) => Some(String::from_utf8_lossy(&contents.0)),
@@ -78,13 +85,6 @@ pub fn end_container(name: &str) -> Vec<String> {
     ["/bin/sh", "-c", script, "end-container", &filter]
         .map(str::to_owned)
         .to_vec()
-}
-
-fn files_of(spec: &NodeSpec) -> impl Iterator<Item = &File> {
-    spec.items.iter().filter_map(|item| match item {
-        Item::File(file) => Some(file),
-        _ => None,
-    })
 }
 
 /// The containers of a pod that mount what any of these paths is, or is below.

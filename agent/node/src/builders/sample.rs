@@ -5,8 +5,8 @@ use crate::config::current::{BootConfig, NodeupConfig, read_boot_config, read_no
 use crate::distribution::{Distribution, Project};
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
-use quake_model::fault::Fault;
-use quake_model::item::{Item, Source};
+use quake_model::fault::{Code, Fault};
+use quake_model::item::{File, Item};
 use std::collections::BTreeMap;
 
 /// Everything a builder is given; tests change what they are about.
@@ -83,6 +83,35 @@ impl Sample {
         self.try_items(build).expect("it can be built")
     }
 
+    /// What the items are about.
+    pub(crate) fn subjects(&self, build: Build) -> Vec<String> {
+        self.items(build).iter().map(Item::subject).collect()
+    }
+
+    /// The items of one kind, such as [`Item::file`].
+    pub(crate) fn all<T: Clone>(&self, build: Build, kind: fn(&Item) -> Option<&T>) -> Vec<T> {
+        self.items(build).iter().filter_map(kind).cloned().collect()
+    }
+
+    /// The file at `path`, if a builder yields one.
+    pub(crate) fn file_at(&self, build: Build, path: &str) -> Option<File> {
+        let mut files = self.all(build, Item::file).into_iter();
+        files.find(|file| file.path == path)
+    }
+
+    /// Checks that nothing can be built, by the fault's code and its evidence.
+    pub(crate) fn assert_refused(&self, build: Build, code: Code, (key, value): (&str, &str)) {
+        let fault = self.try_items(build).expect_err(value);
+        assert_eq!(fault.code, code, "{value}");
+        assert_eq!(fault.evidence_named(key), Some(value));
+    }
+
+    /// The same node on another distribution.
+    pub(crate) fn on(mut self, project: Project, version: (u32, u32)) -> Self {
+        self.distribution = Distribution { project, version };
+        self
+    }
+
     /// The text of the file, or of the unit's file, at `path`.
     pub(crate) fn file(&self, build: Build, path: &str) -> String {
         let text = self.find(build, path);
@@ -92,9 +121,9 @@ impl Sample {
     /// The same; `None` where a builder yields no such file.
     pub(crate) fn find(&self, build: Build, path: &str) -> Option<String> {
         self.items(build).into_iter().find_map(|item| match item {
-            Item::File(file) if file.path == path => match file.source {
-                Source::Bytes(contents) => String::from_utf8(contents.0).ok(),
-                other => Some(format!("{other:?}")),
+            Item::File(file) if file.path == path => match file.text() {
+                Some(text) => Some(text.into_owned()),
+                None => Some(format!("{:?}", file.source)),
             },
             Item::Unit(unit) => unit
                 .file
@@ -123,7 +152,6 @@ fn instance() -> InstanceFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::fault::Code;
 
     fn name_of(sample: &Sample) -> Result<String, Fault> {
         Ok(sample.context()?.node_name().to_owned())

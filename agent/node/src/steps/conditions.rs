@@ -73,10 +73,10 @@ pub fn static_pods(spec: &NodeSpec) -> Vec<String> {
 
 /// The manifests of static pods.
 pub(super) fn manifests(spec: &NodeSpec) -> impl Iterator<Item = &File> {
-    spec.items.iter().filter_map(|item| match item {
-        Item::File(file) if file.path.starts_with(MANIFESTS) => Some(file),
-        _ => None,
-    })
+    spec.items
+        .iter()
+        .filter_map(Item::file)
+        .filter(|file| file.path.starts_with(MANIFESTS))
 }
 
 /// The name of a manifest's pod. Kubelet takes no manifest that cannot be read, and so nothing is awaited of it.

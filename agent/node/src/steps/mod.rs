@@ -127,10 +127,7 @@ pub fn credentials(spec: &NodeSpec) -> Vec<Step> {
 
 /// The certificates that are ordered.
 pub fn orders(spec: &NodeSpec) -> impl Iterator<Item = &CertificateOrder> {
-    spec.items.iter().filter_map(|item| match item {
-        Item::Certificate(order) => Some(order),
-        _ => None,
-    })
+    spec.items.iter().filter_map(Item::certificate)
 }
 
 fn of_phase(spec: &NodeSpec, phase: Phase) -> impl Iterator<Item = &Item> {

@@ -63,10 +63,7 @@ pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
 }
 
 pub(super) fn units(spec: &NodeSpec) -> impl Iterator<Item = &Unit> {
-    spec.items.iter().filter_map(|item| match item {
-        Item::Unit(unit) => Some(unit),
-        _ => None,
-    })
+    spec.items.iter().filter_map(Item::unit)
 }
 
 /// Whether the unit's file says that it requires kubelet, as a hook's may.

@@ -28,10 +28,9 @@ pub(crate) type Tree = BTreeMap<String, Entry>;
 /// The tree that items come to.
 pub(crate) fn render(built: &[Built], assets: &Assets) -> Tree {
     let items = || built.iter().flat_map(|built| built.items.iter());
-    let orders = items().filter_map(|item| match item {
-        Item::Certificate(order) => Some((order.name.as_str(), order)),
-        _ => None,
-    });
+    let orders = items()
+        .filter_map(Item::certificate)
+        .map(|order| (order.name.as_str(), order));
     let users = items().filter_map(|item| match item {
         Item::User(user) => Some((user.name.as_str(), user.uid)),
         _ => None,

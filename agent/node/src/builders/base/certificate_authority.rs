@@ -38,11 +38,11 @@ mod tests {
 
     #[test]
     fn a_control_plane_without_a_ca_is_refused() {
-        let fault = Sample::control_plane("")
-            .try_items(build)
-            .expect_err("there is none");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        assert_eq!(fault.evidence_named("path"), Some("CAs.kubernetes-ca"));
+        Sample::control_plane("").assert_refused(
+            build,
+            Code::ConfigMissingKey,
+            ("path", "CAs.kubernetes-ca"),
+        );
     }
 
     #[test]
@@ -54,11 +54,8 @@ mod tests {
             .objects
             .secrets
             .insert("dockerconfig".to_owned(), secret);
-        let items = sample.items(build);
-        let Some(Item::File(file)) = items.last() else {
-            panic!("{items:?}")
-        };
-        assert_eq!(file.path, REGISTRY_CREDENTIALS);
+        let file = sample.file_at(build, REGISTRY_CREDENTIALS).expect("a file");
+
         assert_eq!((file.mode, file.visibility), (0o600, Visibility::Secret));
         assert_eq!(file.source, Source::Bytes("{\"auths\":{}}".into()));
     }

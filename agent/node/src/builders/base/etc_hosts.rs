@@ -114,20 +114,12 @@ mod tests {
     use proptest::prelude::*;
     use quake_model::spec::Role;
 
-    fn records(sample: &Sample) -> Vec<HostRecord> {
+    fn lines(sample: &Sample) -> Vec<String> {
         let items = sample.items(build).into_iter();
-        let records = items.map(|item| match item {
-            Item::HostRecord(record) => record,
+        let lines = items.map(|item| match item {
+            Item::HostRecord(record) => format!("{} {}", record.address, record.name),
             other => panic!("{other:?} is no host record"),
         });
-        records.collect()
-    }
-
-    fn lines(sample: &Sample) -> Vec<String> {
-        let records = records(sample);
-        let lines = records
-            .iter()
-            .map(|record| format!("{} {}", record.address, record.name));
         lines.collect()
     }
 

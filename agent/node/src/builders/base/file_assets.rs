@@ -100,12 +100,7 @@ mod tests {
 
     fn files(keys: &str) -> Vec<File> {
         let sample = Sample::worker(&format!("FileAssets: [{keys}]\n"));
-        let items = sample.items(build).into_iter();
-        let files = items.filter_map(|item| match item {
-            Item::File(file) => Some(file),
-            _ => None,
-        });
-        files.collect()
+        sample.all(build, Item::file)
     }
 
     #[test]

@@ -74,7 +74,7 @@ fn marker() -> File {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     #[test]
     fn a_chain_that_accepts_is_left_alone_and_no_rule_is_added_twice() {
@@ -87,16 +87,8 @@ mod tests {
     fn firewalld_is_turned_off_where_it_would_be_in_the_way() {
         let mut sample = Sample::worker("");
         assert_eq!(sample.find(build, MARKER), None);
-        sample.distribution = Distribution {
-            project: Project::Rocky,
-            version: (10, 0),
-        };
-        let items = sample.items(build);
-        let file = items.iter().find_map(|item| match item {
-            Item::File(file) if file.path == MARKER => Some(file),
-            _ => None,
-        });
-        let reactions = file.map(|file| file.on_change.len());
-        assert_eq!(reactions, Some(1), "{items:?}");
+        sample = sample.on(Project::Rocky, (10, 0));
+        let file = sample.file_at(build, MARKER);
+        assert_eq!(file.map(|file| file.on_change.len()), Some(1));
     }
 }

@@ -27,24 +27,16 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     #[test]
     fn only_workers_of_the_debian_family_get_it() {
         let keys = "GVisor: {enabled: true}\n";
-        let found: Vec<String> = Sample::worker(keys)
-            .items(build)
-            .iter()
-            .map(Item::subject)
-            .collect();
+        let found = Sample::worker(keys).subjects(build);
         assert_eq!(found, ["package-source/gvisor", "package/runsc"]);
         assert_eq!(Sample::control_plane(keys).items(build), []);
         assert_eq!(Sample::worker("").items(build), []);
-        let mut sample = Sample::worker(keys);
-        sample.distribution = Distribution {
-            project: Project::AmazonLinux,
-            version: (2023, 0),
-        };
+        let sample = Sample::worker(keys).on(Project::AmazonLinux, (2023, 0));
         assert_eq!(sample.items(build), []);
     }
 }

@@ -215,12 +215,8 @@ mod tests {
     }
 
     fn units(sample: &Sample) -> Vec<(String, UnitState)> {
-        let items = sample.items(build).into_iter();
-        let units = items.filter_map(|item| match item {
-            Item::Unit(unit) => Some((unit.name, unit.state)),
-            _ => None,
-        });
-        units.collect()
+        let units = sample.all(build, Item::unit).into_iter();
+        units.map(|unit| (unit.name, unit.state)).collect()
     }
 
     fn unit(keys: &str) -> String {
@@ -289,12 +285,10 @@ mod tests {
 
     #[test]
     fn the_text_of_a_hook_is_never_shown() {
-        let items = sample("null", "[{manifest: x}]").items(build);
-        let Some(Item::File(file)) = items.first() else {
-            panic!("its file is first")
-        };
-        assert_eq!(file.mode, 0o600);
-        assert_eq!(file.visibility, quake_model::step::Visibility::Secret);
+        for file in sample("null", "[{manifest: x}]").all(build, Item::file) {
+            assert_eq!(file.mode, 0o600);
+            assert_eq!(file.visibility, quake_model::step::Visibility::Secret);
+        }
     }
 
     #[test]

@@ -88,23 +88,16 @@ fn timer() -> String {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
-
-    fn subjects(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
-    }
+    use crate::distribution::Project;
 
     #[test]
     fn an_image_that_dates_logs_by_the_day_is_told_to_date_them_by_the_second() {
         let mut sample = Sample::worker("");
         let path = "/etc/logrotate.d/kubelet";
         assert!(!sample.file(build, path).contains("dateformat"));
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
+        sample = sample.on(Project::Flatcar, (0, 0));
         assert!(sample.file(build, path).contains("dateformat -%Y%m%d-%s"));
-        let found = subjects(&sample);
+        let found = sample.subjects(build);
         assert!(found.contains(&TIMER.to_owned()));
         for absent in [SERVICE, "package/logrotate"] {
             assert!(!found.contains(&absent.to_owned()), "{absent}");
@@ -114,7 +107,11 @@ mod tests {
     #[test]
     fn ciliums_own_etcd_has_a_log_of_its_own() {
         let path = "/etc/logrotate.d/etcd-cilium".to_owned();
-        assert!(!subjects(&Sample::worker("")).contains(&path));
-        assert!(subjects(&Sample::worker("UseCiliumEtcd: true\n")).contains(&path));
+        assert!(!Sample::worker("").subjects(build).contains(&path));
+        assert!(
+            Sample::worker("UseCiliumEtcd: true\n")
+                .subjects(build)
+                .contains(&path)
+        );
     }
 }

@@ -34,27 +34,22 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::Distribution;
-
-    fn names(sample: &Sample) -> Vec<String> {
-        let items = sample.items(build);
-        items.iter().map(Item::subject).collect()
-    }
 
     #[test]
     fn the_red_hat_family_without_iptables_loads_what_nftables_needs() {
         let mut sample = Sample::worker("");
-        assert_eq!(names(&sample), ["module/br_netfilter"]);
-        sample.distribution = Distribution {
-            project: Project::Rhel,
-            version: (10, 0),
-        };
-        assert!(names(&sample).contains(&"module/nf_tables".to_owned()));
+        assert_eq!(sample.subjects(build), ["module/br_netfilter"]);
+        sample = sample.on(Project::Rhel, (10, 0));
+        assert!(
+            sample
+                .subjects(build)
+                .contains(&"module/nf_tables".to_owned())
+        );
     }
 
     #[test]
     fn kindnet_sends_packets_to_a_queue() {
-        let found = names(&Sample::worker("Networking: {kindnet: {}}\n"));
+        let found = Sample::worker("Networking: {kindnet: {}}\n").subjects(build);
         assert!(
             found.contains(&"module/nfnetlink_queue".to_owned()),
             "{found:?}"

@@ -43,7 +43,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     #[test]
     fn chrony_is_called_and_configured_as_the_distribution_does() {
@@ -64,22 +64,16 @@ mod tests {
             ),
             (Project::Flatcar, (0, 0), &[]),
         ] {
-            let mut sample = Sample::worker("");
-            sample.distribution = Distribution { project, version };
-            let found: Vec<String> = sample.items(build).iter().map(Item::subject).collect();
+            let sample = Sample::worker("").on(project, version);
+            let found = sample.subjects(build);
             assert_eq!(found, wanted, "{project:?}");
         }
     }
 
     #[test]
     fn new_settings_restart_it() {
-        let items = Sample::worker("").items(build);
-        let unit = items.iter().find_map(|item| match item {
-            Item::Unit(unit) => Some(unit),
-            _ => None,
-        });
-        let inputs = unit.map(|unit| unit.inputs.clone()).unwrap_or_default();
-        assert_eq!(inputs, ["/etc/chrony/chrony.conf"]);
+        let units = Sample::worker("").all(build, Item::unit);
+        assert_eq!(units[0].inputs, ["/etc/chrony/chrony.conf"]);
     }
 
     #[test]

@@ -35,16 +35,12 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::Distribution;
     use quake_model::fault::Code;
 
     fn on_ubuntu(keys: &str) -> Sample {
         let mut sample = Sample::worker(&format!("NvidiaGPU: {{{keys}}}\n"));
         sample.machine.has_nvidia_gpu = true;
-        sample.distribution = Distribution {
-            project: Project::Ubuntu,
-            version: (24, 4),
-        };
+        sample = sample.on(Project::Ubuntu, (24, 4));
         sample
     }
 
@@ -53,7 +49,7 @@ mod tests {
         let mut sample = on_ubuntu("enabled: true, package: nvidia-driver-535-server");
         sample.instance.architecture = "arm64".to_owned();
         let items = sample.items(build);
-        let found: Vec<String> = items.iter().map(Item::subject).collect();
+        let found = sample.subjects(build);
         let wanted = [
             "package-source/nvidia-container-toolkit",
             "package/nvidia-container-toolkit",
@@ -77,10 +73,10 @@ mod tests {
 
     #[test]
     fn a_driver_that_is_not_named_is_refused() {
-        let fault = on_ubuntu("enabled: true")
-            .try_items(build)
-            .expect_err("it has no name");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        assert_eq!(fault.evidence_named("path"), Some("NvidiaGPU.package"));
+        on_ubuntu("enabled: true").assert_refused(
+            build,
+            Code::ConfigMissingKey,
+            ("path", "NvidiaGPU.package"),
+        );
     }
 }

@@ -87,8 +87,7 @@ mod tests {
             (Project::Fedora, (44, 0), "nftables iptables-nft"),
             (Project::Flatcar, (0, 0), ""),
         ] {
-            let mut sample = Sample::worker("");
-            sample.distribution = Distribution { project, version };
+            let sample = Sample::worker("").on(project, version);
             let mut found = names(&sample);
             found.retain(|name| name.contains("tables"));
             assert_eq!(found.join(" "), wanted, "{project:?} {version:?}");

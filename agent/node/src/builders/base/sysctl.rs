@@ -219,10 +219,10 @@ mod tests {
 
     #[test]
     fn the_kernel_is_told_after_a_change() {
-        let items = Sample::worker("").items(build);
-        let Some(Item::File(file)) = items.first() else {
-            panic!("the file is the first item")
-        };
-        assert_eq!(file.on_change, [Reaction::ApplySysctls]);
+        let file = Sample::worker("").file_at(build, PATH);
+        assert_eq!(
+            file.expect("it is made").on_change,
+            [Reaction::ApplySysctls]
+        );
     }
 }

@@ -76,14 +76,9 @@ fn flatcar(context: &Context<'_>) -> Option<Item> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::Distribution;
 
     fn on(project: Project, keys: &str) -> Vec<String> {
-        let mut sample = Sample::worker(keys);
-        sample.distribution = Distribution {
-            project,
-            version: (0, 0),
-        };
+        let sample = Sample::worker(keys).on(project, (0, 0));
         sample.items(build).iter().map(Item::subject).collect()
     }
 

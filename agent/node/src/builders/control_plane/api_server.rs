@@ -296,12 +296,8 @@ mod tests {
 
     #[test]
     fn nothing_is_made_below_a_read_only_usr() {
-        use crate::distribution::{Distribution, Project};
-        let mut flatcar = sample("", "");
-        flatcar.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
+        use crate::distribution::Project;
+        let flatcar = sample("", "").on(Project::Flatcar, (0, 0));
         let found = pod(&flatcar, build, NAME);
         let volumes = found["spec"]["volumes"].as_array().expect("volumes").iter();
         let below: Vec<_> = volumes

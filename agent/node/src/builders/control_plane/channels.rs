@@ -121,17 +121,14 @@ mod tests {
 
     #[test]
     fn the_kubeconfig_is_read_by_the_pods_user_alone() {
-        let items = sample("").items(build);
-        let file = items.iter().find_map(|item| match item {
-            Item::File(file) if matches!(file.source, Source::Kubeconfig(_)) => Some(file),
-            _ => None,
-        });
-        let file = file.expect("a kubeconfig is made");
+        let file = sample("")
+            .file_at(build, KUBECONFIG)
+            .expect("a kubeconfig is made");
         assert_eq!((file.owner.user.as_str(), file.mode), (USER, 0o400));
         assert!(
-            items
-                .iter()
-                .any(|item| item.subject() == "user/kops-channels")
+            sample("")
+                .subjects(build)
+                .contains(&"user/kops-channels".to_owned())
         );
     }
 

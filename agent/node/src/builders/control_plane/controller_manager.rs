@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::builders::control_plane::static_pod::tests::{arguments, pod};
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
     use quake_model::fault::Code;
     use quake_model::spec::Role;
     use serde_json::Value;
@@ -110,10 +110,7 @@ mod tests {
         let default = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/";
         let mut node = sample("", "");
         assert_eq!(plugins(&pod(&node, build, NAME)), default);
-        node.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
+        node = node.on(Project::Flatcar, (0, 0));
         assert_eq!(
             plugins(&pod(&node, build, NAME)),
             "/var/lib/kubelet/volumeplugins/"

@@ -140,23 +140,15 @@ mod tests {
     #[test]
     fn a_control_plane_of_kops_before_1_36_runs_protokube() {
         let sample = sample("");
-        let items = sample.items(build);
-        let subjects: Vec<String> = items.iter().map(Item::subject).collect();
-        for subject in [
-            "/opt/kops/bin/protokube",
-            "/opt/kops/bin/channels",
-            KUBECONFIG,
-        ] {
+        let subjects = sample.subjects(build);
+        for program in ["protokube", "channels"] {
             assert!(
-                subjects.iter().any(|other| other == subject),
+                subjects.contains(&format!("{PROGRAMS}/{program}")),
                 "{subjects:?}"
             );
         }
-        let unit = items.iter().find_map(|item| match item {
-            Item::Unit(unit) => unit.file.as_ref(),
-            _ => None,
-        });
-        let text = &unit.expect("a unit is made").text;
+        assert!(subjects.contains(&KUBECONFIG.to_owned()), "{subjects:?}");
+        let text = sample.file(build, "/usr/lib/systemd/system/protokube.service");
         let wanted = "--bootstrap-master-node-labels=true --channels=s3://b/c/addons/bootstrap-channel.yaml --cloud=aws ";
         assert!(text.contains(wanted), "{text}");
         assert!(text.contains("--v=4 --zone=*/Z1\n"), "{text}");

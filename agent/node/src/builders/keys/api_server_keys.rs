@@ -196,12 +196,10 @@ mod tests {
     }
 
     fn order(sample: &Sample, name: &str) -> CertificateOrder {
-        let mut items = sample.items(build).into_iter();
-        let found = items.find_map(|item| match item {
-            Item::Certificate(order) if order.name == name => Some(order),
-            _ => None,
-        });
-        found.expect("it is ordered")
+        let mut orders = sample.all(build, Item::certificate).into_iter();
+        orders
+            .find(|order| order.name == name)
+            .expect("it is ordered")
     }
 
     #[test]
@@ -241,21 +239,14 @@ mod tests {
 
     #[test]
     fn the_server_sends_its_ca_along() {
-        let items = sample("").items(build);
-        let chains = items.iter().filter_map(|item| match item {
-            Item::File(File {
-                path,
-                source:
-                    Source::Issued {
-                        part: IssuedPart::Chain,
-                        ..
-                    },
-                ..
-            }) => Some(path.as_str()),
-            _ => None,
-        });
-        let chains: Vec<&str> = chains.collect();
-        assert_eq!(chains, ["/srv/kubernetes/kube-apiserver/server.crt"]);
+        let chain = Source::Issued {
+            order: SERVER.to_owned(),
+            part: IssuedPart::Chain,
+        };
+        let files = sample("").all(build, Item::file).into_iter();
+        let files = files.filter(|file| file.source == chain);
+        let paths: Vec<String> = files.map(|file| file.path).collect();
+        assert_eq!(paths, ["/srv/kubernetes/kube-apiserver/server.crt"]);
     }
 
     #[test]
@@ -273,18 +264,16 @@ mod tests {
         const PATH: &str = "/srv/kubernetes/kube-apiserver/encryptionconfig.yaml";
         assert_eq!(sample("").find(build, PATH), None);
         let mut sample = sample("EncryptionConfigSecretHash: abc");
-        let fault = sample.try_items(build).expect_err("it was not read");
-        assert_eq!(fault.code, Code::CredentialsMissing);
-        assert_eq!(fault.evidence_named("secret"), Some("encryptionconfig"));
+        sample.assert_refused(
+            build,
+            Code::CredentialsMissing,
+            ("secret", "encryptionconfig"),
+        );
         let secret = read_secret("x", r#"{"Data":"a2luZA=="}"#).expect("a literal secret");
         let secrets = &mut sample.objects.secrets;
         secrets.insert("encryptionconfig".to_owned(), secret);
         assert_eq!(sample.file(build, PATH), "kind");
-        let items = sample.items(build);
-        let file = items.iter().find_map(|item| match item {
-            Item::File(file) if file.path == PATH => Some(file),
-            _ => None,
-        });
+        let file = sample.file_at(build, PATH);
         assert_eq!(file.map(|file| file.visibility), Some(Visibility::Secret));
     }
 
@@ -301,8 +290,6 @@ mod tests {
     #[test]
     fn a_configuration_of_no_api_server_is_refused_by_its_key() {
         let sample = with_keyset(Sample::control_plane(KEYS), KUBERNETES_CA);
-        let fault = sample.try_items(build).expect_err("there is no section");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        assert_eq!(fault.evidence_named("path"), Some("APIServerConfig"));
+        sample.assert_refused(build, Code::ConfigMissingKey, ("path", "APIServerConfig"));
     }
 }

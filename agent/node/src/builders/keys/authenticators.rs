@@ -124,14 +124,10 @@ mod tests {
 
     #[test]
     fn its_key_is_its_users_alone() {
-        for item in sample("{aws: {}}").items(build) {
-            let Item::File(file) = item else { continue };
+        for file in sample("{aws: {}}").all(build, Item::file) {
             assert_eq!(file.mode, 0o600, "{}", file.path);
             let owner = if file.path == CONFIG { "root" } else { AWS };
-            assert_eq!(
-                (file.owner.user.as_str(), file.owner.group.as_str()),
-                (owner, owner)
-            );
+            assert_eq!([&*file.owner.user, &*file.owner.group], [owner, owner]);
         }
     }
 

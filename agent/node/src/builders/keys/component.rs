@@ -68,20 +68,16 @@ mod tests {
 
     #[test]
     fn it_is_to_the_api_server_who_kubernetes_roles_are_bound_to() {
-        let items = Sample::control_plane(KEYS).items(build);
-        let orders = items.iter().filter_map(|item| match item {
-            Item::Certificate(order) => Some((
-                order.name.as_str(),
-                order.subject.common_name.as_str(),
-                order.usage,
-            )),
-            _ => None,
-        });
+        let orders = Sample::control_plane(KEYS).all(build, Item::certificate);
         let wanted = [
             ("kube-scheduler", "system:kube-scheduler", Usage::Client),
             ("kube-scheduler-server", "kube-scheduler", Usage::Server),
         ];
-        assert_eq!(orders.collect::<Vec<_>>(), wanted);
+        assert_eq!(orders.len(), wanted.len());
+        for (order, (name, user, usage)) in orders.iter().zip(wanted) {
+            assert_eq!((order.name.as_str(), order.usage), (name, usage));
+            assert_eq!(order.subject, Subject::named(user));
+        }
     }
 
     #[test]

@@ -47,21 +47,17 @@ mod tests {
     fn its_files_are_its_users_where_the_cluster_has_it() {
         assert_eq!(Sample::control_plane(KEYS).items(build), []);
         let keys = format!("{KEYS}staticManifests: [{{key: {NAME}, path: x.yaml}}]\n");
-        let items = Sample::control_plane(&keys).items(build);
-        let files = items.iter().filter_map(|item| match item {
-            Item::File(file) => Some((
-                file.path.rsplit('/').next(),
-                file.mode,
-                file.owner.user.as_str(),
-            )),
-            _ => None,
-        });
+        let files = Sample::control_plane(&keys).all(build, Item::file);
         let wanted = [
-            (Some("client.crt"), 0o644, NAME),
-            (Some("client.key"), 0o600, NAME),
-            (Some("ca.crt"), 0o644, NAME),
+            ("client.crt", 0o644),
+            ("client.key", 0o600),
+            ("ca.crt", 0o644),
         ];
-        assert_eq!(files.collect::<Vec<_>>(), wanted);
+        assert_eq!(files.len(), wanted.len());
+        for (file, (name, mode)) in files.iter().zip(wanted) {
+            assert!(file.path.ends_with(&format!("/{name}")), "{}", file.path);
+            assert_eq!((file.mode, file.owner.user.as_str()), (mode, NAME));
+        }
         assert_eq!(Sample::worker(&keys).items(build), []);
     }
 }

@@ -70,10 +70,6 @@ mod tests {
     use crate::builders::sample::Sample;
     use serde_json::{Value, json};
 
-    fn subjects(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
-    }
-
     #[test]
     fn the_ids_of_keypairs_are_texts_although_they_are_digits() {
         let keys = "KeypairIDs: {service-account: \"2\", kubernetes-ca: \"7\"}\n";
@@ -87,40 +83,31 @@ mod tests {
     fn without_dns_its_certificate_has_the_addresses_that_workers_are_given() {
         let mut sample = with_keyset(Sample::control_plane(""), KUBERNETES_CA);
         sample.boot.api_server_ips = vec!["10.0.0.9".to_owned()];
-        let items = sample.items(build).into_iter();
-        let mut orders = items.filter_map(|item| match item {
-            Item::Certificate(order) => Some(order.names),
-            _ => None,
-        });
+        let orders = sample.all(build, Item::certificate);
         let wanted = ["kops-controller.internal.c.example.com", "10.0.0.9"];
-        assert_eq!(
-            orders.next(),
-            Some(wanted.map(AlternateName::from_text).into())
-        );
+        assert_eq!(orders[0].names, wanted.map(AlternateName::from_text));
     }
 
     #[test]
     fn it_signs_for_ciliums_etcd_only_where_there_is_one() {
         let ca = path("etcd-clients-ca-cilium.key");
         let sample = with_keyset(Sample::control_plane(""), KUBERNETES_CA);
-        assert!(!subjects(&sample).contains(&ca));
+        assert!(!sample.subjects(build).contains(&ca));
         let sample = Sample::control_plane("UseCiliumEtcd: true\n");
         let sample = with_keyset(with_keyset(sample, KUBERNETES_CA), "etcd-clients-ca-cilium");
-        assert!(subjects(&sample).contains(&ca));
+        assert!(sample.subjects(build).contains(&ca));
     }
 
     #[test]
     fn all_its_files_are_its_users() {
         let sample = with_keyset(Sample::control_plane(""), KUBERNETES_CA);
-        for item in sample.items(build) {
-            if let Item::File(file) = item {
-                assert_eq!(file.owner.user, USER.0, "{}", file.path);
-            }
+        for file in sample.all(build, Item::file) {
+            assert_eq!(file.owner.user, USER.0, "{}", file.path);
         }
     }
 
     #[test]
     fn a_worker_has_none_of_it() {
-        assert_eq!(subjects(&Sample::worker("")), [""; 0]);
+        assert_eq!(Sample::worker("").subjects(build), [""; 0]);
     }
 }

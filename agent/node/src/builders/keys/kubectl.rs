@@ -49,7 +49,7 @@ fn login_user<'a>(context: &Context<'a>) -> Option<&'a LoginUser> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     const KEYS: &str = "Assets:\n  amd64:\n  - 8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80@https://a/kubectl\n\
                         KeypairIDs: {kubernetes-ca: \"7\"}\nCAs: {kubernetes-ca: CAs}\n";
@@ -64,10 +64,6 @@ mod tests {
             sample.machine.login_users.insert(user.name.clone(), user);
         }
         sample
-    }
-
-    fn subjects(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
     }
 
     #[test]
@@ -85,7 +81,7 @@ mod tests {
             (&[("ubuntu", "/home/ubuntu")], None),
             (&[], None),
         ] {
-            let found = subjects(&sample(users)).into_iter();
+            let found = sample(users).subjects(build).into_iter();
             let mut found = found.filter(|path| path.ends_with("/config"));
             assert_eq!(found.next().as_deref(), wanted, "{users:?}");
         }
@@ -96,11 +92,7 @@ mod tests {
         let items = sample(&[("admin", "/home/admin")]).items(build);
         let found = items.iter().filter_map(|item| match item {
             Item::File(file) => Some((file.path.as_str(), file.mode, file.owner.user.as_str())),
-            Item::Directory(folder) => Some((
-                folder.path.as_str(),
-                folder.mode,
-                folder.owner.user.as_str(),
-            )),
+            Item::Directory(it) => Some((it.path.as_str(), it.mode, it.owner.user.as_str())),
             _ => None,
         });
         let wanted = [
@@ -114,12 +106,17 @@ mod tests {
     #[test]
     fn the_program_is_where_the_distribution_can_be_written() {
         let mut sample = sample(&[]);
-        assert!(subjects(&sample).contains(&"/usr/local/bin/kubectl".to_owned()));
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
-        assert!(subjects(&sample).contains(&"/opt/kops/bin/kubectl".to_owned()));
+        assert!(
+            sample
+                .subjects(build)
+                .contains(&"/usr/local/bin/kubectl".to_owned())
+        );
+        sample = sample.on(Project::Flatcar, (0, 0));
+        assert!(
+            sample
+                .subjects(build)
+                .contains(&"/opt/kops/bin/kubectl".to_owned())
+        );
     }
 
     #[test]

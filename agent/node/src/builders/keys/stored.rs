@@ -103,10 +103,7 @@ pub(super) mod tests {
     #[test]
     fn a_key_is_for_its_owner_alone_and_is_never_shown() {
         let sample = with_keyset(Sample::control_plane(""), "an-authority");
-        for item in sample.items(build) {
-            let Item::File(file) = item else {
-                panic!("{item:?} is no file")
-            };
+        for file in sample.all(build, Item::file) {
             assert_eq!(file.mode, 0o600, "{}", file.path);
             let is_key = file.path.ends_with(".key");
             assert_eq!(file.visibility == Visibility::Secret, is_key);

@@ -202,7 +202,7 @@ impl Path {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
 
@@ -246,11 +246,7 @@ mod tests {
     #[test]
     fn nftables_are_used_where_the_kernel_has_nothing_else() {
         let mode = |keys: &str, mode: &str| {
-            let mut sample = sample(keys);
-            sample.distribution = Distribution {
-                project: Project::Rhel,
-                version: (10, 0),
-            };
+            let sample = sample(keys).on(Project::Rhel, (10, 0));
             has(&sample, &format!("--proxy-mode={mode}"))
         };
         assert!(mode("", "nftables"));
@@ -300,12 +296,7 @@ mod tests {
 
     #[test]
     fn a_log_that_is_there_is_kept() {
-        let items = sample("").items(build);
-        let log = items.iter().find_map(|item| match item {
-            Item::File(file) if file.path == LOG => Some(file),
-            _ => None,
-        });
-        let log = log.expect("the log is made");
+        let log = sample("").file_at(build, LOG).expect("the log is made");
         assert_eq!(log.keep, quake_model::step::Keep::IfPresent);
         assert_eq!(log.mode, 0o400);
     }

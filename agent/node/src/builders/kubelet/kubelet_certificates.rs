@@ -63,19 +63,10 @@ mod tests {
 
     const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
 
-    fn orders(sample: &Sample) -> Vec<CertificateOrder> {
-        let items = sample.items(build).into_iter();
-        let orders = items.filter_map(|item| match item {
-            Item::Certificate(order) => Some(order),
-            _ => None,
-        });
-        orders.collect()
-    }
-
     #[test]
     fn a_control_plane_signs_for_itself_and_a_worker_asks() {
         let signs = |sample: &Sample| {
-            let orders = orders(sample);
+            let orders = sample.all(build, Item::certificate);
             assert_eq!(orders.len(), 2);
             let issuers = orders.iter().map(|order| &order.issuer);
             issuers
@@ -88,7 +79,7 @@ mod tests {
 
     #[test]
     fn kubelet_is_a_node_among_nodes() {
-        let [client, server] = &orders(&Sample::worker(KEYS))[..] else {
+        let [client, server] = &Sample::worker(KEYS).all(build, Item::certificate)[..] else {
             panic!("there are two orders")
         };
         let name = "i-0123456789abcdef0";
@@ -103,7 +94,7 @@ mod tests {
         let mut sample = Sample::worker(&format!("{KEYS}useIPBasedNodeNames: true\n"));
         sample.machine.public_ip = Some("198.51.100.7".to_owned());
         sample.machine.ipv6 = Some("2001:db8::1".to_owned());
-        let names = orders(&sample)[1].names.clone();
+        let names = sample.all(build, Item::certificate)[1].names.clone();
         let wanted = [
             "ip-10-0-0-10.us-test-1.compute.internal",
             "i-0123456789abcdef0",
@@ -116,24 +107,22 @@ mod tests {
 
     #[test]
     fn nobody_but_root_reads_the_keys() {
-        let items = Sample::control_plane(KEYS).items(build);
-        let mut modes = items.iter().filter_map(|item| match item {
-            Item::File(file) => Some((file.path.as_str(), file.mode)),
-            _ => None,
-        });
+        let files = Sample::control_plane(KEYS).all(build, Item::file);
+        let modes = files.iter().map(|file| (file.path.as_str(), file.mode));
         let wanted = [
             (KUBECONFIG, 0o400),
             ("/srv/kubernetes/kubelet-server.crt", 0o644),
             ("/srv/kubernetes/kubelet-server.key", 0o400),
         ];
-        assert!(wanted.into_iter().eq(modes.by_ref()));
+        assert_eq!(modes.collect::<Vec<_>>(), wanted);
     }
 
     #[test]
     fn a_ca_of_no_known_generation_is_refused() {
-        let fault = Sample::worker("").try_items(build).expect_err("no id");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        let path = fault.evidence_named("path");
-        assert_eq!(path, Some("KeypairIDs.kubernetes-ca"));
+        Sample::worker("").assert_refused(
+            build,
+            Code::ConfigMissingKey,
+            ("path", "KeypairIDs.kubernetes-ca"),
+        );
     }
 }

@@ -162,7 +162,7 @@ fn set_lists(context: &Context<'_>, fields: &mut Fields) -> Result<(), Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
     use quake_model::fault::Code;
 
     fn read(sample: &Sample) -> Value {
@@ -234,10 +234,7 @@ mod tests {
         sample.machine.runs_resolved = true;
         assert_eq!(resolvers(&sample), REAL_RESOLVERS);
         sample.machine.runs_resolved = false;
-        sample.distribution = Distribution {
-            project: Project::Ubuntu,
-            version: (24, 4),
-        };
+        sample = sample.on(Project::Ubuntu, (24, 4));
         assert_eq!(resolvers(&sample), REAL_RESOLVERS);
         assert_eq!(config("resolvConf: /etc/other")["resolvConf"], "/etc/other");
         assert_eq!(config("resolvConf: \"\"")["resolvConf"], "");
@@ -259,11 +256,7 @@ mod tests {
 
     #[test]
     fn volume_plugins_are_where_the_distribution_can_be_written() {
-        let mut sample = Sample::worker("");
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
+        let sample = Sample::worker("").on(Project::Flatcar, (0, 0));
         let plugins = &read(&sample)["volumePluginDir"];
         assert_eq!(plugins, "/var/lib/kubelet/volumeplugins/");
     }

@@ -33,7 +33,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
     use quake_model::fault::Code;
 
     const ASSETS: &str = "Assets: {amd64: [\"8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80@https://a/kubelet\"]}\n";
@@ -61,11 +61,7 @@ mod tests {
 
     #[test]
     fn an_image_with_a_read_only_system_has_kubelet_below_opt() {
-        let mut sample = Sample::worker(ASSETS);
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
+        let sample = Sample::worker(ASSETS).on(Project::Flatcar, (0, 0));
         assert_eq!(
             sample.items(build)[0].subject(),
             "/opt/kubernetes/bin/kubelet"
@@ -74,8 +70,6 @@ mod tests {
 
     #[test]
     fn a_configuration_without_kubelet_is_refused() {
-        let fault = Sample::worker("").try_items(build).expect_err("none");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        assert_eq!(fault.evidence_named("asset"), Some("kubelet"));
+        Sample::worker("").assert_refused(build, Code::ConfigMissingKey, ("asset", "kubelet"));
     }
 }

@@ -73,11 +73,7 @@ mod tests {
     use crate::builders::sample::Sample;
 
     fn unit(sample: &Sample) -> Unit {
-        let items = sample.items(build);
-        let Some(Item::Unit(unit)) = items.into_iter().next() else {
-            panic!("the unit is the only item")
-        };
-        unit
+        sample.all(build, Item::unit).remove(0)
     }
 
     #[test]

@@ -84,10 +84,9 @@ mod tests {
 
     #[test]
     fn a_slice_is_neither_started_nor_enabled() {
-        let items = Sample::worker("KubeletConfig: {kubeletCgroups: /a}\n").items(build);
-        let Some(Item::Unit(unit)) = items.first() else {
-            panic!("a unit is the first item")
-        };
+        let units = Sample::worker("KubeletConfig: {kubeletCgroups: /a}\n").all(build, Item::unit);
+        let unit = &units[0];
+
         assert_eq!(unit.state, UnitState::Unmanaged);
         assert_eq!(unit.autostart, Autostart::Unmanaged);
     }
@@ -95,9 +94,10 @@ mod tests {
     #[test]
     fn a_control_group_within_another_is_refused() {
         let sample = Sample::worker("KubeletConfig: {runtimeCgroups: /a/b}\n");
-        let fault = sample.try_items(build).expect_err("no slice is called so");
-        assert_eq!(fault.code, Code::ConfigUnsupported);
-        let path = fault.evidence_named("path");
-        assert_eq!(path, Some("KubeletConfig.runtimeCgroups"));
+        sample.assert_refused(
+            build,
+            Code::ConfigUnsupported,
+            ("path", "KubeletConfig.runtimeCgroups"),
+        );
     }
 }

@@ -26,7 +26,6 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::Distribution;
 
     #[test]
     fn wireguard_is_installed_on_ubuntu_unless_it_is_turned_off_or_of_no_use() {
@@ -49,11 +48,7 @@ mod tests {
         ] {
             let keys =
                 format!("Networking: {{calico: {calico}, nonMasqueradeCIDR: \"{range}\"}}\n");
-            let mut sample = Sample::worker(&keys);
-            sample.distribution = Distribution {
-                project,
-                version: (24, 4),
-            };
+            let sample = Sample::worker(&keys).on(project, (24, 4));
             let found = sample.items(build);
             let subjects: Vec<String> = found.iter().map(Item::subject).collect();
             let wanted: &[&str] = if wanted { &["package/wireguard"] } else { &[] };

@@ -55,25 +55,18 @@ mod tests {
     use super::*;
     use crate::builders::sample::Sample;
 
-    fn units(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
-    }
-
     #[test]
     fn what_the_distribution_mounts_is_left_to_it() {
         let mut sample = Sample::worker("Networking: {cilium: {}}\n");
         let both = ["sys-fs-bpf.mount", "run-cilium-cgroupv2.mount"];
-        assert_eq!(units(&sample), both);
+        assert_eq!(sample.subjects(build), both);
         sample.machine.has_bpf_filesystem = true;
-        assert_eq!(units(&sample), ["run-cilium-cgroupv2.mount"]);
+        assert_eq!(sample.subjects(build), ["run-cilium-cgroupv2.mount"]);
     }
 
     #[test]
     fn a_mount_is_never_made_again_while_it_is_used() {
-        for item in Sample::worker("Networking: {cilium: {}}\n").items(build) {
-            let Item::Unit(unit) = item else {
-                panic!("{item:?} is no unit")
-            };
+        for unit in Sample::worker("Networking: {cilium: {}}\n").all(build, Item::unit) {
             assert_eq!(unit.inputs, [""; 0], "{}", unit.name);
         }
     }
@@ -81,7 +74,7 @@ mod tests {
     #[test]
     fn other_networks_have_no_mounts() {
         assert_eq!(
-            units(&Sample::worker("Networking: {calico: {}}\n")),
+            Sample::worker("Networking: {calico: {}}\n").subjects(build),
             [""; 0]
         );
     }

@@ -48,27 +48,17 @@ mod tests {
     const KEYS: &str = "UseCiliumEtcd: true\nCAs: {etcd-clients-ca-cilium: CAs}\n\
                         KeypairIDs: {etcd-clients-ca-cilium: \"7\"}\n";
 
-    fn issuer(sample: &Sample) -> Issuer {
-        let orders = sample.items(build).into_iter();
-        let mut issuers = orders.filter_map(|item| match item {
-            Item::Certificate(order) => Some(order.issuer),
-            _ => None,
-        });
-        issuers.next().expect("a certificate is ordered")
-    }
-
     #[test]
     fn a_control_plane_signs_the_certificate_itself_and_a_worker_asks_for_it() {
         let (keyset, keypair_id) = (AUTHORITY.to_owned(), "7".to_owned());
-        assert_eq!(
-            issuer(&Sample::worker(KEYS)),
-            Issuer::Controller {
-                keyset: keyset.clone(),
-                keypair_id: keypair_id.clone()
-            }
-        );
-        let wanted = Issuer::Ca { keyset, keypair_id };
-        assert_eq!(issuer(&Sample::control_plane(KEYS)), wanted);
+        let issuer = |sample: Sample| sample.all(build, Item::certificate)[0].issuer.clone();
+        let own = Issuer::Ca {
+            keyset: keyset.clone(),
+            keypair_id: keypair_id.clone(),
+        };
+        assert_eq!(issuer(Sample::control_plane(KEYS)), own);
+        let theirs = Issuer::Controller { keyset, keypair_id };
+        assert_eq!(issuer(Sample::worker(KEYS)), theirs);
     }
 
     #[test]
@@ -77,11 +67,7 @@ mod tests {
             (Sample::worker(KEYS), 0o400),
             (Sample::control_plane(KEYS), 0o600),
         ] {
-            let items = sample.items(build);
-            let key = items.iter().find_map(|item| match item {
-                Item::File(file) if file.path.ends_with(".key") => Some(file),
-                _ => None,
-            });
+            let key = sample.file_at(build, "/etc/kubernetes/pki/cilium/etcd-client-cilium.key");
             let key = key.expect("there is a key");
             assert_eq!((key.mode, key.owner.user.as_str()), (wanted, "root"));
         }
@@ -96,9 +82,10 @@ mod tests {
     #[test]
     fn a_ca_that_is_not_given_is_named() {
         let sample = Sample::worker("UseCiliumEtcd: true\n");
-        let fault = sample.try_items(build).expect_err("it has no id");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        let path = fault.evidence_named("path");
-        assert_eq!(path, Some("KeypairIDs.etcd-clients-ca-cilium"));
+        sample.assert_refused(
+            build,
+            Code::ConfigMissingKey,
+            ("path", "KeypairIDs.etcd-clients-ca-cilium"),
+        );
     }
 }

@@ -60,13 +60,9 @@ mod tests {
         sample
     }
 
-    fn paths(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
-    }
-
     #[test]
     fn the_plugins_are_all_of_their_archive_and_nothing_of_another() {
-        let found = paths(&sample(&["portmap", "loopback", "LICENSE"]));
+        let found = sample(&["portmap", "loopback", "LICENSE"]).subjects(build);
         let wanted = ["LICENSE", "loopback", "portmap"].map(|name| format!("{FOLDER}/{name}"));
         assert_eq!(found, wanted);
     }
@@ -75,22 +71,22 @@ mod tests {
     fn before_the_archive_is_there_nothing_is_known_of_it() {
         let mut sample = sample(&["loopback"]);
         sample.members.clear();
-        assert_eq!(paths(&sample), [""; 0]);
+        assert_eq!(sample.subjects(build), [""; 0]);
     }
 
     #[test]
     fn a_configuration_without_the_plugins_is_refused() {
-        let fault = sample(&["portmap"])
-            .try_items(build)
-            .expect_err("no loopback");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        assert_eq!(fault.evidence_named("asset"), Some("cni-plugins"));
+        sample(&["portmap"]).assert_refused(
+            build,
+            Code::ConfigMissingKey,
+            ("asset", "cni-plugins"),
+        );
     }
 
     #[test]
     fn a_network_that_brings_its_own_plugins_gets_none() {
         assert_eq!(
-            paths(&Sample::worker("Networking: {calico: {}}\n")),
+            Sample::worker("Networking: {calico: {}}\n").subjects(build),
             [""; 0]
         );
     }

@@ -80,8 +80,7 @@ mod tests {
             (Project::AmazonLinux, (2023, 0), false),
             (Project::Flatcar, (0, 0), false),
         ] {
-            let mut sample = Sample::control_plane(KEYS);
-            sample.distribution = Distribution { project, version };
+            let sample = Sample::control_plane(KEYS).on(project, version);
             let items = sample.items(build);
             let links = items.iter().any(|item| matches!(item, Item::Link(_)));
             assert_eq!(links, wanted, "{project:?} {version:?}");

@@ -98,7 +98,7 @@ fn additions() -> Vec<Item> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
     use quake_model::fault::Code;
 
     const ARCHIVE: &str = "8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
@@ -111,20 +111,16 @@ mod tests {
         Sample::worker(&keys)
     }
 
-    fn subjects(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
-    }
-
     #[test]
     fn the_programs_are_those_of_the_archive_once_it_is_there() {
         let mut sample = sample("");
-        assert!(!subjects(&sample).contains(&"/usr/bin/ctr".to_owned()));
+        assert!(!sample.subjects(build).contains(&"/usr/bin/ctr".to_owned()));
         let digest = sample.config.assets[0].digest.clone();
         let names = ["ctr", "containerd", "containerd-shim-runc-v2", "README.md"];
         sample
             .members
             .insert(digest, names.map(str::to_owned).into());
-        let found = subjects(&sample);
+        let found = sample.subjects(build);
         for name in ["ctr", "containerd", "containerd-shim-runc-v2"] {
             assert!(found.contains(&format!("/usr/bin/{name}")), "{found:?}");
         }
@@ -134,30 +130,22 @@ mod tests {
 
     #[test]
     fn a_configuration_without_runc_is_refused() {
-        let fault = Sample::worker("")
-            .try_items(build)
-            .expect_err("there is none");
-        assert_eq!(fault.code, Code::ConfigMissingKey);
-        assert_eq!(fault.evidence_named("asset"), Some("runc"));
+        Sample::worker("").assert_refused(build, Code::ConfigMissingKey, ("asset", "runc"));
     }
 
     #[test]
     fn nothing_is_done_about_a_runtime_that_somebody_else_installs() {
         assert_eq!(
-            subjects(&sample("containerdConfig: {skipInstall: true}\n")),
+            sample("containerdConfig: {skipInstall: true}\n").subjects(build),
             [""; 0]
         );
     }
 
     #[test]
     fn a_runtime_that_the_image_brings_is_only_told_of_its_configuration() {
-        let mut sample = Sample::worker("");
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
+        let sample = Sample::worker("").on(Project::Flatcar, (0, 0));
         assert_eq!(
-            subjects(&sample),
+            sample.subjects(build),
             ["/etc/environment", DROP_IN, "containerd.service"]
         );
         let text = sample.file(build, DROP_IN);

@@ -234,7 +234,7 @@ fn set(table: &mut Map<String, Value>, path: &[&str], value: Value) -> bool {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
     use quake_formats::syntax;
 
     fn read(sample: &Sample) -> Value {
@@ -264,10 +264,7 @@ mod tests {
         ] {
             let mut sample = Sample::worker(&format!("containerdConfig: {{{keys}}}\n"));
             assert_eq!(read(&sample)["version"], installed, "{keys}");
-            sample.distribution = Distribution {
-                project: Project::Flatcar,
-                version: (0, 0),
-            };
+            sample = sample.on(Project::Flatcar, (0, 0));
             assert_eq!(read(&sample)["version"], brought, "{keys} on Flatcar");
         }
     }

@@ -77,7 +77,7 @@ pub(super) fn drop_in() -> String {
 #[cfg(test)]
 mod tests {
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     fn text(sample: &Sample) -> String {
         sample.with(super::text)
@@ -94,10 +94,7 @@ mod tests {
     fn labels_are_restored_where_selinux_confines_containers() {
         let mut sample = Sample::worker("containerdConfig: {selinuxEnabled: true}\n");
         assert!(!text(&sample).contains("restorecon"), "Debian has none");
-        sample.distribution = Distribution {
-            project: Project::AmazonLinux,
-            version: (2023, 0),
-        };
+        sample = sample.on(Project::AmazonLinux, (2023, 0));
         assert_eq!(text(&sample).matches("restorecon").count(), 2);
     }
 }

@@ -14,7 +14,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
-    use crate::distribution::{Distribution, Project};
+    use crate::distribution::Project;
 
     const DIGEST: &str = "8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
 
@@ -24,10 +24,6 @@ mod tests {
         let digest = sample.config.assets[0].digest.clone();
         sample.members.insert(digest, vec!["crictl".to_owned()]);
         sample
-    }
-
-    fn subjects(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
     }
 
     #[test]
@@ -58,20 +54,16 @@ mod tests {
     #[test]
     fn beside_a_runtime_of_somebody_elses_it_comes_only_if_it_is_asked_for() {
         let skipped = sample("containerdConfig: {skipInstall: true}\n");
-        assert_eq!(subjects(&skipped), [""; 0]);
+        assert_eq!(skipped.subjects(build), [""; 0]);
         let requested = sample("containerdConfig: {skipInstall: true, installCriCtl: true}\n");
-        assert_eq!(subjects(&requested), ["/usr/local/bin/crictl"]);
+        assert_eq!(requested.subjects(build), ["/usr/local/bin/crictl"]);
         let other = sample("containerdConfig: {skipInstall: true, installNerdCtl: true}\n");
-        assert_eq!(subjects(&other), [""; 0]);
+        assert_eq!(other.subjects(build), [""; 0]);
     }
 
     #[test]
     fn it_is_where_people_find_it_on_a_read_only_system() {
-        let mut sample = sample("");
-        sample.distribution = Distribution {
-            project: Project::Flatcar,
-            version: (0, 0),
-        };
-        assert_eq!(subjects(&sample), ["/opt/kops/bin/crictl"]);
+        let sample = sample("").on(Project::Flatcar, (0, 0));
+        assert_eq!(sample.subjects(build), ["/opt/kops/bin/crictl"]);
     }
 }

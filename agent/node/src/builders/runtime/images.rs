@@ -30,11 +30,10 @@ mod tests {
         let (ours, other) = (image("kube-proxy"), image("other"));
         let keys = format!("images: {{amd64: [{ours}, {ours}], arm64: [{other}]}}\n");
         let items = Sample::worker(&keys).items(build);
-        let found: Vec<String> = items.iter().map(Item::subject).collect();
-        assert_eq!(found, ["image/kube-proxy"]);
-        let Item::Image(image) = &items[0] else {
-            panic!("it is an image")
+        let [Item::Image(image)] = &items[..] else {
+            panic!("{items:?}")
         };
+        assert_eq!(image.name, "kube-proxy");
         assert_eq!(image.archive.urls, ["https://a/kube-proxy.tar.gz"]);
     }
 }

@@ -25,7 +25,7 @@ mod tests {
         let digest = sample.config.assets[0].digest.clone();
         let names = ["containerd-rootless.sh", "nerdctl"].map(str::to_owned);
         sample.members.insert(digest, names.into());
-        let found: Vec<String> = sample.items(build).iter().map(Item::subject).collect();
+        let found = sample.subjects(build);
         assert_eq!(found, ["/usr/local/bin/nerdctl"]);
     }
 }

@@ -34,18 +34,14 @@ mod tests {
 
     const KEYS: &str = "EnableLifecycleHook: true\nwarmPoolImages: [b, a, b]\n";
 
-    fn subjects(sample: &Sample) -> Vec<String> {
-        sample.items(build).iter().map(Item::subject).collect()
-    }
-
     #[test]
     fn images_are_pulled_only_while_the_instance_warms_up() {
         let mut sample = Sample::worker(KEYS);
         let hook = "lifecycle-hook/kops-warmpool";
-        assert_eq!(subjects(&sample), [hook]);
+        assert_eq!(sample.subjects(build), [hook]);
         sample.machine.lifecycle = Lifecycle::Warming;
         let wanted = ["pulled-image/a", "pulled-image/b", hook];
-        assert_eq!(subjects(&sample), wanted);
+        assert_eq!(sample.subjects(build), wanted);
     }
 
     #[test]
@@ -61,6 +57,6 @@ mod tests {
     fn a_group_without_a_pool_waits_for_nothing() {
         let mut sample = Sample::worker("");
         sample.machine.lifecycle = Lifecycle::Warming;
-        assert_eq!(subjects(&sample), [""; 0]);
+        assert_eq!(sample.subjects(build), [""; 0]);
     }
 }

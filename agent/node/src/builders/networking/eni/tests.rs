@@ -13,8 +13,7 @@ const IFUPDOWN: &str = "/etc/udev/rules.d/75-cloud-ifupdown.rules";
 const CLOUD_SETUP: &str = "/etc/kops/nm-cloud-setup-disabled";
 
 fn sample(network: &str, project: Project, version: (u32, u32)) -> Sample {
-    let mut sample = Sample::worker(&format!("Networking: {{{network}}}\n"));
-    sample.distribution = Distribution { project, version };
+    let mut sample = Sample::worker(&format!("Networking: {{{network}}}\n")).on(project, version);
     let mac = sample.instance.mac.to_uppercase();
     sample.machine.interfaces = [
         ("ens34".to_owned(), mac),
@@ -22,15 +21,6 @@ fn sample(network: &str, project: Project, version: (u32, u32)) -> Sample {
     ]
     .into();
     sample
-}
-
-fn file(sample: &Sample, path: &str) -> File {
-    let items = sample.items(build).into_iter();
-    let mut files = items.filter_map(|item| match item {
-        Item::File(file) if file.path == path => Some(file),
-        _ => None,
-    });
-    files.next().expect("the file is yielded")
 }
 
 #[test]
@@ -52,8 +42,7 @@ fn each_distribution_has_the_files_of_the_services_it_runs() {
         (Project::Rocky, (9, 0), &[]),
         (Project::Flatcar, (0, 0), &[]),
     ] {
-        let items = sample("amazonVPC: {}", project, version).items(build);
-        let found: Vec<String> = items.iter().map(Item::subject).collect();
+        let found = sample("amazonVPC: {}", project, version).subjects(build);
         assert_eq!(found, wanted, "{project:?} {version:?}");
     }
 }
@@ -90,18 +79,14 @@ fn the_primary_interface_stays_managed() {
         let interfaces = interfaces.into_iter();
         let owned = interfaces.map(|(name, mac)| (name.to_owned(), mac.to_owned()));
         sample.machine.interfaces = owned.collect();
-        let fault = sample
-            .try_items(build)
-            .expect_err("it would lose the node its network");
-        assert_eq!(fault.code, Code::NetworkUnreadable);
-        assert_eq!(fault.evidence_named("mac"), Some("02:00:00:00:00:01"));
+        sample.assert_refused(build, Code::NetworkUnreadable, ("mac", "02:00:00:00:00:01"));
     }
 }
 
 #[test]
 fn networkd_forgets_pods_addresses_only_after_they_are_written_no_more() {
     let sample = sample("amazonVPC: {}", Project::AmazonLinux, (2023, 0));
-    let reactions = file(&sample, POLICY).on_change;
+    let reactions = sample.file_at(build, POLICY).expect("it is made").on_change;
     assert_eq!(reactions.first(), Some(&Reaction::ReloadUdev));
     assert_eq!(reactions.last(), Some(&restart_networkd()));
     let position = |word: &str| {
@@ -117,17 +102,10 @@ fn what_networkd_reads_restarts_it() {
         ("cilium: {}", Project::Ubuntu, (26, 4)),
         ("amazonVPC: {}", Project::Debian, (13, 0)),
     ] {
-        for item in sample(network, project, version).items(build) {
-            let Item::File(file) = item else {
-                panic!("{item:?} is no file")
-            };
+        for file in sample(network, project, version).all(build, Item::file) {
             let is_read = file.path.contains("/systemd/");
-            assert_eq!(
-                file.on_change == [restart_networkd()],
-                is_read,
-                "{}",
-                file.path
-            );
+            let restarts = file.on_change == [restart_networkd()];
+            assert_eq!(restarts, is_read, "{}", file.path);
         }
     }
 }
