@@ -12,4 +12,3 @@ mod node_conditions;
 mod node_environment;
 mod node_identity;
 mod nodes;
-mod storage;

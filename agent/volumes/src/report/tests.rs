@@ -329,6 +329,34 @@ fn a_remedy_names_the_volume_and_its_own_tag() {
 }
 
 #[test]
+fn a_fault_has_the_code_of_its_rule() {
+    for (rule, code) in [
+        (Rule::ZoneMismatch, Code::StorageVolumeElsewhere),
+        (Rule::MultiAttachEnabled, Code::StorageMultiAttach),
+        (Rule::TagMalformed, Code::StorageTagMalformed),
+        (Rule::VolumeCreating, Code::StorageVolumeBusy),
+        (Rule::BusySelf, Code::StorageVolumeBusy),
+        (Rule::InconsistentView, Code::StorageViewInconsistent),
+        (Rule::DetachingOther, Code::StorageHolderEnding),
+        (Rule::HolderUnknown, Code::StorageHolderUnknown),
+    ] {
+        assert_eq!(rule.code(), Some(code), "{rule}");
+    }
+}
+
+#[test]
+fn a_volume_that_the_cluster_only_shares_is_not_its_own() {
+    for (tag, is_ours) in [("shared", false), ("owned", true)] {
+        let mut one = volume("vol-1", &json!({"k8s.io/etcd/main": "a/a,b"}));
+        one["tags"]["KubernetesCluster"] = "another".into();
+        one["tags"]["kubernetes.io/cluster/c.example"] = tag.into();
+        let world = world(&json!([one]));
+        let decision = select_volumes(&world);
+        assert_eq!(decision.attach().is_some(), is_ours, "{tag}");
+    }
+}
+
+#[test]
 fn states_have_the_words_of_ec2() {
     let instances = [
         (InstanceState::Pending, "pending"),

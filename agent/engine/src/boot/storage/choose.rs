@@ -35,7 +35,9 @@ pub(crate) async fn plan_storage<H: StoragePorts>(
         .retry(&wait, || choose_or_wait(context, mounts))
         .await?;
     context.learn(|knowledge| knowledge.slots = slots);
-    Ok(quake_volumes::steps(&chosen))
+    let steps = quake_volumes::steps(&chosen);
+    debug_assert_eq!(quake_node::lint::lint(&steps), Vec::<String>::new());
+    Ok(steps)
 }
 
 async fn find_mounts_folder<H: Files>(context: &Context<'_, H>) -> Result<&'static str, Fault> {
