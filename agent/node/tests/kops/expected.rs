@@ -3,18 +3,11 @@
 use crate::lists::{self, Line};
 use crate::parsed::parsed;
 use crate::rendered::{Entry, Tree, render};
-use crate::support::{Assets, Boot, boots, instance, machine};
-use quake_node::builders::{Context, Inputs, build};
-use quake_node::distribution::{Distribution, Project};
+use crate::support::{Boot, Node, boots};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
-
-const DEBIAN_12: Distribution = Distribution {
-    project: Project::Debian,
-    version: (12, 0),
-};
 
 /// Equal and all files of a builder.
 type Score = BTreeMap<String, (usize, usize)>;
@@ -74,24 +67,8 @@ fn report(score: &Score) {
 
 /// The tree our builders make.
 fn ours(boot: &Boot) -> Tree {
-    let boot_config = boot.boot_config();
-    let bytes = boot.nodeup_config_bytes(&boot_config);
-    let config = boot.nodeup_config(&bytes, "amd64");
-    let objects = boot.objects(&boot_config, &config);
-    let assets = Assets::read(&config);
-    let context = Context::new(Inputs {
-        boot: &boot_config,
-        config: &config,
-        instance: &instance(),
-        machine: &machine(),
-        distribution: DEBIAN_12,
-        objects: &objects,
-        members: &assets.members(),
-    })
-    .map(|context| build(&context));
-    let built = context.and_then(|built| built);
-    let built = built.unwrap_or_else(|fault| panic!("{}: {fault}", boot.name));
-    render(&built, &assets)
+    let node = Node::of(boot, "amd64", |text| text);
+    render(&node.built(), &node.assets)
 }
 
 /// Paths that differ, and how.

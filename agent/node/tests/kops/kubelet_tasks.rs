@@ -5,44 +5,20 @@
 
 use crate::parsed::parsed;
 use crate::rendered::{Tree, render};
-use crate::support::{Assets, boots, conformance, instance, machine};
-use quake_node::builders::{Context, Inputs, build};
-use quake_node::distribution::{Distribution, Project};
+use crate::support::{Node, boots, conformance};
 use serde_json::Value;
 use std::fs;
 
 /// The tree of a case whose configuration is changed; `None` where the data is absent.
 fn tree(name: &str, processor: &str, changes: &[(&str, &str)]) -> Option<Tree> {
     let boot = boots().into_iter().find(|boot| boot.name == name)?;
-    let boot_config = boot.boot_config();
-    let bytes = boot.nodeup_config_bytes(&boot_config);
-    let mut text = String::from_utf8(bytes).expect("it is text");
-    for (from, to) in changes {
-        assert!(text.contains(from), "{name} has {from:?}");
-        text = text.replace(from, to);
-    }
-    let config = boot.nodeup_config(text.as_bytes(), processor);
-    let objects = boot.objects(&boot_config, &config);
-    let assets = Assets::read(&config);
-    let (members, machine) = (assets.members(), machine());
-    let mut instance = instance();
-    if processor == "arm64" {
-        instance.architecture = "arm64".into();
-    }
-    let context = Context::new(Inputs {
-        boot: &boot_config,
-        config: &config,
-        instance: &instance,
-        machine: &machine,
-        distribution: Distribution {
-            project: Project::Debian,
-            version: (12, 0),
-        },
-        objects: &objects,
-        members: &members,
+    let node = Node::of(&boot, processor, |text| {
+        changes.iter().fold(text, |text, (from, to)| {
+            assert!(text.contains(from), "{name} has {from:?}");
+            text.replace(from, to)
+        })
     });
-    let built = context.and_then(|context| build(&context));
-    Some(render(&built.expect("it can be built"), &assets))
+    Some(render(&node.built(), &node.assets))
 }
 
 /// The text of a file, or of a unit, in a list of nodeup's tasks.

@@ -1,8 +1,8 @@
 //! Laws of items, over every boot of the corpus, on each distribution and processor.
 
-use crate::support::{Assets, boots, instance, machine};
+use crate::support::{Node, boots, machine};
 use quake_model::item::{Item, Source};
-use quake_node::builders::{Context, Inputs, Lifecycle, Machine, build};
+use quake_node::builders::Lifecycle;
 use quake_node::distribution::{Distribution, Packaging, Project};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,35 +23,17 @@ const fn distribution(project: Project, version: (u32, u32)) -> Distribution {
 /// Calls `law` with the items of every boot, and what they are of.
 fn for_each_node(law: impl Fn(&str, &Distribution, &[Item])) {
     for boot in boots() {
-        let boot_config = boot.boot_config();
-        let bytes = boot.nodeup_config_bytes(&boot_config);
-        for (processor, architecture) in [("amd64", "x86_64"), ("arm64", "arm64")] {
-            let config = boot.nodeup_config(&bytes, processor);
-            let objects = boot.objects(&boot_config, &config);
-            let members = Assets::read(&config).members();
-            let mut instance = instance();
-            instance.architecture = architecture.to_owned();
+        for processor in ["amd64", "arm64"] {
+            let mut node = Node::of(&boot, processor, |text| text);
             for (distribution, lifecycle) in DISTRIBUTIONS
                 .iter()
                 .flat_map(|one| [(one, Lifecycle::InService), (one, Lifecycle::Warming)])
             {
-                let machine = Machine {
-                    lifecycle,
-                    ..machine()
-                };
-                let context = Context::new(Inputs {
-                    boot: &boot_config,
-                    config: &config,
-                    instance: &instance,
-                    machine: &machine,
-                    distribution: *distribution,
-                    objects: &objects,
-                    members: &members,
-                });
+                node.machine.lifecycle = lifecycle;
+                node.distribution = *distribution;
                 let name = format!("{} {processor} {distribution:?} {lifecycle:?}", boot.name);
-                let built = context.and_then(|context| build(&context));
-                let built = built.unwrap_or_else(|fault| panic!("{name}: {fault}"));
-                let items: Vec<Item> = built.into_iter().flat_map(|built| built.items).collect();
+                let built = node.built().into_iter();
+                let items: Vec<Item> = built.flat_map(|built| built.items).collect();
                 law(&name, distribution, &items);
             }
         }
@@ -77,8 +59,7 @@ fn no_two_builders_want_different_things_of_one_subject() {
 fn every_certificate_that_a_file_shows_is_ordered_and_every_owner_is_made() {
     for_each_node(|name, _, items| {
         let subjects: BTreeSet<String> = items.iter().map(Item::subject).collect();
-        for item in items {
-            let Item::File(file) = item else { continue };
+        for file in items.iter().filter_map(Item::file) {
             let order = match &file.source {
                 Source::Bytes(_) => None,
                 Source::Issued { order, .. } => Some(order),

@@ -3,12 +3,15 @@
 use flate2::read::GzDecoder;
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
+use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::spec::{AssetKind, AssetSpec};
-use quake_node::builders::{LoginUser, Machine, Objects, WantedObject, wanted_objects};
+use quake_node::builders::{Built, Context, Inputs, LoginUser, Machine, Objects, WantedObject};
+use quake_node::builders::{build, wanted_objects};
 use quake_node::config::current::{
     BootConfig, NodeupConfig, Origin, read_boot_config, read_nodeup_config,
 };
+use quake_node::distribution::{Distribution, Project};
 use quake_node::keyset::{KeyBundle, read_secret};
 use std::collections::BTreeMap;
 use std::fs;
@@ -119,35 +122,102 @@ impl Boot {
     /// The objects the node reads.
     pub(crate) fn objects(&self, boot: &BootConfig, config: &NodeupConfig) -> Objects {
         let mut objects = Objects::default();
+        let there = |location: &Location| {
+            let bytes = self.object(location);
+            bytes.unwrap_or_else(|| panic!("{}: no {location}", self.name))
+        };
+        let text = |bytes| String::from_utf8(bytes).expect("it is text");
         for wanted in wanted_objects(boot, config) {
             match wanted {
                 WantedObject::Keyset { name, location } => {
-                    let bytes = self.object(&location);
-                    let bytes = bytes.unwrap_or_else(|| panic!("{}: no {location}", self.name));
-                    let text = String::from_utf8(bytes).expect("a keyset is text");
-                    let bundle = KeyBundle::read(&location.to_string(), &text);
+                    let bundle = KeyBundle::read(&location.to_string(), &text(there(&location)));
                     objects.keysets.insert(name, bundle.expect("a keyset"));
                 }
                 WantedObject::Secret { name, location, .. } => {
                     if let Some(bytes) = self.object(&location) {
-                        let text = String::from_utf8(bytes).expect("a secret is text");
-                        let secret = read_secret(&location.to_string(), &text).expect("a secret");
-                        objects.secrets.insert(name, secret);
+                        let secret = read_secret(&location.to_string(), &text(bytes));
+                        objects.secrets.insert(name, secret.expect("a secret"));
                     }
                 }
                 WantedObject::Cluster { location } => {
-                    let bytes = self.object(&location);
-                    let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-                    objects.cluster = text.map(|text| (location, text));
+                    let found = self.object(&location).map(text);
+                    objects.cluster = found.map(|text| (location, text));
                 }
                 WantedObject::Manifest { location } => {
-                    let bytes = self.object(&location);
-                    let bytes = bytes.unwrap_or_else(|| panic!("{}: no {location}", self.name));
-                    objects.manifests.insert(location, bytes);
+                    objects.manifests.insert(location.clone(), there(&location));
                 }
             }
         }
         objects
+    }
+}
+
+/// Debian 12, on which all expectations were made.
+pub(crate) const DEBIAN_12: Distribution = Distribution {
+    project: Project::Debian,
+    version: (12, 0),
+};
+
+/// All that a node's items follow from.
+pub(crate) struct Node {
+    pub(crate) boot: BootConfig,
+    pub(crate) config: NodeupConfig,
+    pub(crate) objects: Objects,
+    pub(crate) instance: InstanceFacts,
+    pub(crate) machine: Machine,
+    pub(crate) distribution: Distribution,
+    pub(crate) assets: Assets,
+    pub(crate) members: BTreeMap<Digest, Vec<String>>,
+}
+
+impl Node {
+    /// The node of a boot whose configuration is changed, on a machine as all expectations have it.
+    pub(crate) fn of(boot: &Boot, processor: &str, change: impl Fn(String) -> String) -> Self {
+        let there = boot.boot_config();
+        let bytes = boot.nodeup_config_bytes(&there);
+        let text = change(String::from_utf8(bytes).expect("the configuration is text"));
+        let config = boot.nodeup_config(text.as_bytes(), processor);
+        let assets = Assets::read(&config);
+        let architecture = match processor {
+            "amd64" => "x86_64",
+            other => other,
+        };
+        Self {
+            objects: boot.objects(&there, &config),
+            boot: there,
+            config,
+            instance: InstanceFacts {
+                architecture: architecture.to_owned(),
+                ..instance()
+            },
+            machine: machine(),
+            distribution: DEBIAN_12,
+            members: assets.members(),
+            assets,
+        }
+    }
+
+    /// What `ask` makes of the node.
+    pub(crate) fn with<T>(
+        &self,
+        ask: impl FnOnce(&Context<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let context = Context::new(Inputs {
+            boot: &self.boot,
+            config: &self.config,
+            instance: &self.instance,
+            machine: &self.machine,
+            distribution: self.distribution,
+            objects: &self.objects,
+            members: &self.members,
+        })?;
+        ask(&context)
+    }
+
+    /// What all builders make of it.
+    pub(crate) fn built(&self) -> Vec<Built> {
+        let built = self.with(build);
+        built.unwrap_or_else(|fault| panic!("{}: {fault} {:?}", self.boot.cluster, fault.evidence))
     }
 }
 
@@ -181,6 +251,7 @@ pub(crate) fn machine() -> Machine {
 }
 
 /// The stand-ins of the assets: the bytes of plain ones, and the files in archives.
+#[derive(Default)]
 pub(crate) struct Assets {
     /// Base names and bytes of the files, by the digest of the asset; a plain asset has one without a name.
     pub(crate) files: BTreeMap<Digest, BTreeMap<String, Vec<u8>>>,

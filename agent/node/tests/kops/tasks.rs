@@ -1,12 +1,13 @@
 //! kops' own goldens of what no boot of the corpus has: builders by their name, on a configuration in a few lines.
 
 use crate::parsed::parsed;
-use crate::support::{conformance, instance, machine};
-use quake_model::item::{Item, Source};
-use quake_node::builders::{Context, Inputs, Objects, builders};
+use crate::support::{Assets, Node, conformance, instance, machine};
+use quake_model::item::{File, Item};
+use quake_node::builders::{Objects, builders};
 use quake_node::config::current::{read_boot_config, read_nodeup_config};
 use quake_node::distribution::{Distribution, Project};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -31,31 +32,27 @@ fn built(name: &str, keys: &str) -> Vec<Item> {
     let (config, _) = config.expect("a literal document");
     let builder = builders().find(|builder| builder.name == name);
     let builder = builder.unwrap_or_else(|| panic!("no builder is called {name}"));
-    let built = Context::new(Inputs {
-        boot: &boot,
-        config: &config,
-        instance: &instance(),
-        machine: &machine(),
+    let node = Node {
+        boot,
+        config,
+        objects: Objects::default(),
+        instance: instance(),
+        machine: machine(),
         distribution: Distribution {
             project: Project::Ubuntu,
             version: (26, 4),
         },
-        objects: &Objects::default(),
-        members: &BTreeMap::new(),
-    })
-    .map(|context| (builder.build)(&context));
-    let built = built.and_then(|built| built);
+        assets: Assets::default(),
+        members: BTreeMap::new(),
+    };
+    let built = node.with(builder.build);
     built.unwrap_or_else(|fault| panic!("{name}: {fault}"))
 }
 
 fn text_at(items: &[Item], path: &str) -> String {
-    let text = items.iter().find_map(|item| match item {
-        Item::File(file) if file.path == path => match &file.source {
-            Source::Bytes(contents) => String::from_utf8(contents.0.clone()).ok(),
-            Source::Issued { .. } | Source::Kubeconfig(_) => None,
-        },
-        _ => None,
-    });
+    let mut files = items.iter().filter_map(Item::file);
+    let text = files.find(|file| file.path == path).and_then(File::text);
+    let text = text.map(Cow::into_owned);
     text.unwrap_or_else(|| panic!("nothing is at {path}"))
 }
 

@@ -127,24 +127,8 @@ fn check(case: &str, node: &Node) {
 }
 
 #[test]
-fn a_control_plane_of_1_8_with_kubenet_is_as_its_golden() {
-    check("control-plane-1.8-kubenet", &nodes::control_plane_kubenet());
-}
-
-#[test]
-fn a_worker_of_1_12_with_cni_is_as_its_golden() {
-    check("worker-1.12-cni", &nodes::worker_cni());
-}
-
-#[test]
-fn a_control_plane_of_1_15_with_etcd_manager_is_as_its_golden() {
-    check(
-        "control-plane-1.15-manager",
-        &nodes::control_plane_manager(),
-    );
-}
-
-#[test]
-fn a_worker_of_1_32_with_containerd_is_as_its_golden() {
-    check("worker-1.32-containerd", &nodes::worker_containerd());
+fn the_plan_of_every_node_is_as_its_golden() {
+    for (name, node) in nodes::all() {
+        check(name, &node);
+    }
 }

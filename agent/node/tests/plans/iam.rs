@@ -29,10 +29,6 @@ fn policy_of(caller: Caller) -> Policy {
     policy(&request(caller, "c.example.com")).expect("the request is good")
 }
 
-fn check(case: &str, caller: Caller) {
-    check_request(case, &request(caller, "c.example.com"));
-}
-
 fn check_request(case: &str, request: &Request) {
     let policy = policy(request).expect("the request is good");
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/iam");
@@ -50,63 +46,65 @@ fn check_request(case: &str, request: &Request) {
 }
 
 #[test]
-fn the_iam_policy_of_the_control_plane_is_as_its_golden() {
-    check("control-plane", Caller::ControlPlane);
+fn the_iam_policy_of_each_role_is_as_its_golden() {
+    for (case, caller) in [
+        ("control-plane", Caller::ControlPlane),
+        ("worker", Caller::Worker),
+        ("operator", Caller::Operator),
+    ] {
+        check_request(case, &request(caller, "c.example.com"));
+    }
 }
 
-#[test]
-fn the_iam_policy_of_a_worker_is_as_its_golden() {
-    check("worker", Caller::Worker);
-}
+/// What a policy is asked to allow beside the usual.
+type More = fn(&mut Request);
 
 #[test]
-fn the_iam_policy_of_an_operator_is_as_its_golden() {
-    check("operator", Caller::Operator);
-}
-
-#[test]
-fn the_iam_policy_of_a_node_with_signals_is_as_its_golden_and_an_operator_has_none() {
-    let with = |caller| Request {
-        with_signals: true,
-        ..request(caller, "c.example.com")
-    };
-    check_request("worker-with-signals", &with(Caller::Worker));
-    let operator = policy(&with(Caller::Operator)).expect("the request is good");
-    assert_eq!(operator, policy_of(Caller::Operator));
-}
-
-#[test]
-fn the_iam_policy_of_a_node_that_may_be_replaced_is_as_its_golden_and_an_operator_has_none() {
-    let with = |caller| Request {
-        with_repair: true,
-        ..request(caller, "c.example.com")
-    };
-    check_request("worker-with-repair", &with(Caller::Worker));
-    let operator = policy(&with(Caller::Operator)).expect("the request is good");
-    assert_eq!(operator, policy_of(Caller::Operator));
-}
-
-#[test]
-fn the_iam_policy_of_a_node_of_newer_kops_is_as_its_golden_and_an_operator_has_none_of_it() {
-    let with = |caller| Request {
-        with_newer_kops: true,
-        ..request(caller, "c.example.com")
-    };
-    check_request("worker-with-newer-kops", &with(Caller::Worker));
-    check_request("control-plane-with-newer-kops", &with(Caller::ControlPlane));
-    let operator = policy(&with(Caller::Operator)).expect("the request is good");
-    assert_eq!(operator, policy_of(Caller::Operator));
-}
-
-#[test]
-fn the_iam_policy_of_a_control_plane_with_a_zone_is_as_its_golden_and_a_worker_has_none_of_it() {
-    let with = |caller| Request {
-        zone: Some("/hostedzone/Z1D633PJN98FT9".to_owned()),
-        ..request(caller, "c.example.com")
-    };
-    check_request("control-plane-with-zone", &with(Caller::ControlPlane));
-    let worker = policy(&with(Caller::Worker)).expect("the request is good");
-    assert_eq!(worker, policy_of(Caller::Worker));
+fn the_iam_policy_with_more_is_as_its_golden_and_others_have_none_of_it() {
+    const BOTH: &[Caller] = &[Caller::ControlPlane, Caller::Worker];
+    let table: [(&str, More, &[Caller], Caller); 4] = [
+        (
+            "signals",
+            |it| it.with_signals = true,
+            &BOTH[1..],
+            Caller::Operator,
+        ),
+        (
+            "repair",
+            |it| it.with_repair = true,
+            &BOTH[1..],
+            Caller::Operator,
+        ),
+        (
+            "newer-kops",
+            |it| it.with_newer_kops = true,
+            BOTH,
+            Caller::Operator,
+        ),
+        (
+            "zone",
+            |it| it.zone = Some("/hostedzone/Z1D633PJN98FT9".to_owned()),
+            &BOTH[..1],
+            Caller::Worker,
+        ),
+    ];
+    for (more, change, callers, without) in table {
+        let with = |caller| {
+            let mut request = request(caller, "c.example.com");
+            change(&mut request);
+            request
+        };
+        for caller in callers {
+            let role = if *caller == Caller::Worker {
+                "worker"
+            } else {
+                "control-plane"
+            };
+            check_request(&format!("{role}-with-{more}"), &with(*caller));
+        }
+        let others = policy(&with(without)).expect("the request is good");
+        assert_eq!(others, policy_of(without), "{more}");
+    }
 }
 
 /// The nodes of a role, each also with what else a spec of the role can ask for.

@@ -77,34 +77,11 @@ fn the_same_facts_give_the_same_plan() {
 }
 
 #[test]
-fn no_plan_names_protokube() {
-    for (name, node) in nodes::all() {
-        assert!(
-            plan(&node)
-                .iter()
-                .all(|step| !step.id.contains("protokube")),
-            "{name}"
-        );
-    }
-}
-
-#[test]
 fn an_etcd_member_without_a_mounted_volume_gets_no_pod() {
     let mut node = nodes::control_plane_kubenet();
     node.known.slots.retain(|slot| slot.cluster == "main");
     assert!(file(&node, "/etc/kubernetes/manifests/etcd.manifest").is_some());
     assert!(file(&node, "/etc/kubernetes/manifests/etcd-events.manifest").is_none());
-}
-
-#[test]
-fn the_manifests_of_etcd_manager_are_copied_whole() {
-    let node = nodes::control_plane_manager();
-    let path = "/etc/kubernetes/manifests/etcd-main.manifest";
-    let file = file(&node, path).expect("it is written");
-    assert_eq!(
-        (file.contents.0.as_slice(), file.mode),
-        (b"# main\n".as_slice(), 0o440)
-    );
 }
 
 #[test]
@@ -139,44 +116,6 @@ fn tokens_stand_in_the_order_of_their_names() {
         newer.lines().next(),
         Some("token-of-admin,admin,admin,system:masters")
     );
-}
-
-#[test]
-fn a_worker_gets_neither_kubectl_nor_a_key_of_the_control_plane() {
-    let node = nodes::worker_cni();
-    assert!(
-        placed(&node)
-            .iter()
-            .all(|(_, path)| !path.ends_with("kubectl"))
-    );
-    let keys = plan(&node)
-        .iter()
-        .filter(|step| step.id.starts_with("files:/srv/kubernetes/") && step.id.ends_with("key"))
-        .count();
-    assert_eq!(keys, 0);
-}
-
-#[test]
-fn kubenet_and_cni_get_their_own_plugins() {
-    let names = |node: &Node| -> Vec<String> {
-        let places = placed(node).into_iter();
-        places
-            .filter_map(|(_, path)| Some(path.strip_prefix("/opt/cni/bin/")?.to_owned()))
-            .collect()
-    };
-    assert_eq!(
-        names(&nodes::control_plane_kubenet()),
-        ["bridge", "host-local", "loopback", "portmap"]
-    );
-    let all = [
-        "bridge",
-        "host-local",
-        "loopback",
-        "ptp",
-        "portmap",
-        "flannel",
-    ];
-    assert_eq!(names(&nodes::worker_cni()), all);
 }
 
 #[test]
@@ -260,44 +199,6 @@ fn kubelet_waits_for_the_instances_own_tags_only_on_aws() {
 }
 
 #[test]
-fn kubelet_never_starts_at_boot_by_itself() {
-    for (name, node) in nodes::all() {
-        let unit = text(&node, "/etc/systemd/system/kubelet.service");
-        assert!(!unit.contains("\n[Install]"), "{name}");
-        let enabled = |action: &Action| matches!(action, Action::StartUnit(unit) if unit.unit == "kubelet.service" && unit.enable);
-        assert!(
-            !plan(&node).iter().any(|step| enabled(&step.action)),
-            "{name}"
-        );
-    }
-}
-
-#[test]
-fn a_hook_before_docker_is_started_before_docker() {
-    let steps = plan(&nodes::worker_cni());
-    let start = |wanted: &str| {
-        position(
-            &steps,
-            |action| matches!(action, Action::StartUnit(unit) if unit.unit == wanted),
-        )
-    };
-    assert!(start("disk-tuning.service") < start("docker.service"));
-    assert!(start("docker.service") < start("kops-hook-0.service"));
-    assert!(start("kops-hook-0.service") < start("kubelet.service"));
-}
-
-#[test]
-fn all_units_are_started_as_one_batch_in_between_what_is_awaited() {
-    for (name, node) in nodes::all() {
-        let steps = node.services();
-        let starts = |step: &Step| matches!(step.action, Action::StartUnit(_));
-        let batches: Vec<&[Step]> = steps.chunk_by(|a, b| starts(a) == starts(b)).collect();
-        let batches = batches.iter().filter(|batch| starts(&batch[0]));
-        assert_eq!(batches.count(), 1, "{name}");
-    }
-}
-
-#[test]
 fn what_the_plan_orders_the_unit_files_order() {
     let mut node = nodes::worker_cni();
     let unit = |node: &Node, name: &str| text(node, &format!("/etc/systemd/system/{name}.service"));
@@ -325,14 +226,6 @@ fn what_the_plan_orders_the_unit_files_order() {
         last.contains("After=kubelet.service\n") && !last.contains("Before="),
         "{last}"
     );
-}
-
-#[test]
-fn a_flag_of_dockershim_is_not_passed_to_a_kubelet_without_it() {
-    let old = text(&nodes::worker_cni(), "/etc/sysconfig/kubelet");
-    let new = text(&nodes::worker_containerd(), "/etc/sysconfig/kubelet");
-    assert!(old.contains("--cni-bin-dir=/opt/cni/bin/") && !new.contains("--cni-bin-dir"));
-    assert!(new.contains("--container-runtime-endpoint=unix:///run/containerd/containerd.sock"));
 }
 
 #[test]

@@ -83,25 +83,6 @@ mod tests {
     }
 
     #[test]
-    fn updates_from_elsewhere_turn_the_periodic_jobs_off() {
-        let automatic = Sample::worker("UpdatePolicy: automatic\n");
-        assert!(
-            automatic
-                .file(build, PERIODIC)
-                .contains("Unattended-Upgrade \"1\"")
-        );
-        let external = Sample::worker("UpdatePolicy: external\n");
-        assert!(
-            external
-                .file(build, PERIODIC)
-                .contains("APT::Periodic::Enable \"0\"")
-        );
-        let upgrader = "package/unattended-upgrades".to_owned();
-        assert!(on(Project::Debian, "").contains(&upgrader));
-        assert!(!on(Project::Debian, "UpdatePolicy: external\n").contains(&upgrader));
-    }
-
-    #[test]
     fn flatcar_restarts_no_node_by_itself_unless_a_hook_says_otherwise() {
         assert_eq!(on(Project::Flatcar, ""), [FLATCAR_UNIT]);
         let external = "UpdatePolicy: external\n";

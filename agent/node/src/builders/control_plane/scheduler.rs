@@ -82,7 +82,7 @@ fn configuration(section: &Section) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builders::control_plane::static_pod::tests::{arguments, pod as read_back};
+    use crate::builders::control_plane::static_pod::tests::pod as read_back;
     use crate::builders::sample::Sample;
     use quake_model::spec::Role;
 
@@ -99,18 +99,6 @@ mod tests {
     }
 
     #[test]
-    fn a_configuration_is_made_only_where_the_cluster_brings_none() {
-        let made = sample("", "").file(build, CONFIG);
-        assert_eq!(
-            made,
-            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
-             clientConnection:\n  kubeconfig: /var/lib/kube-scheduler/kubeconfig\n"
-        );
-        let assets = format!("FileAssets: [{{name: c, path: {CONFIG}, content: x}}]\n");
-        assert_eq!(sample("", &assets).find(build, CONFIG), None);
-    }
-
-    #[test]
     fn how_often_it_asks_stands_in_its_configuration() {
         let made = sample(", qps: 1500m, burst: 7", "").file(build, CONFIG);
         assert!(made.ends_with("  burst: 7\n  qps: 1.5\n"), "{made}");
@@ -124,16 +112,5 @@ mod tests {
             *variables,
             json!([{"name": "KUBE_MAX_PD_VOLS", "value": "39"}])
         );
-    }
-
-    #[test]
-    fn it_never_goes_without_the_api_servers_word_on_who_somebody_is() {
-        let found = read_back(&sample("", ""), build, NAME);
-        for flag in [
-            "--authentication-skip-lookup=false",
-            "--authentication-tolerate-lookup-failure=false",
-        ] {
-            assert!(arguments(&found).contains(&flag), "{flag}");
-        }
     }
 }

@@ -173,8 +173,7 @@ mod tests {
     use crate::builders::keys::stored::tests::with_keyset;
     use crate::builders::sample::Sample;
     use crate::keyset::read_secret;
-    use quake_model::item::Issuer;
-    use quake_model::spec::Role;
+
     use quake_model::step::Visibility;
 
     const KEYS: &str = "ApiserverAdditionalIPs: [10.0.0.7]\n\
@@ -226,30 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn each_certificate_is_signed_by_the_ca_that_its_verifier_trusts() {
-        let sample = sample("");
-        for (name, keyset, _) in CLIENTS.iter().chain([&(SERVER, KUBERNETES_CA, "")]) {
-            let wanted = Issuer::Ca {
-                keyset: (*keyset).to_owned(),
-                keypair_id: "7".to_owned(),
-            };
-            assert_eq!(order(&sample, name).issuer, wanted, "{name}");
-        }
-    }
-
-    #[test]
-    fn the_server_sends_its_ca_along() {
-        let chain = Source::Issued {
-            order: SERVER.to_owned(),
-            part: IssuedPart::Chain,
-        };
-        let files = sample("").all(build, Item::file).into_iter();
-        let files = files.filter(|file| file.source == chain);
-        let paths: Vec<String> = files.map(|file| file.path).collect();
-        assert_eq!(paths, ["/srv/kubernetes/kube-apiserver/server.crt"]);
-    }
-
-    #[test]
     fn tokens_are_verified_with_all_generations_and_signed_with_the_one_in_use() {
         let path = |name: &str| format!("/srv/kubernetes/kube-apiserver/service-account.{name}");
         let usual = sample("");
@@ -275,16 +250,6 @@ mod tests {
         assert_eq!(sample.file(build, PATH), "kind");
         let file = sample.file_at(build, PATH);
         assert_eq!(file.map(|file| file.visibility), Some(Visibility::Secret));
-    }
-
-    #[test]
-    fn an_api_server_without_a_control_plane_has_the_same_keys_and_a_worker_none() {
-        let mut sample = sample("");
-        let wanted = sample.items(build);
-        sample.boot.role = Role::ApiServer;
-        assert_eq!(sample.items(build), wanted);
-        sample.boot.role = Role::Worker;
-        assert_eq!(sample.items(build), []);
     }
 
     #[test]

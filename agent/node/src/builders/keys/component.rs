@@ -67,20 +67,6 @@ mod tests {
     }
 
     #[test]
-    fn it_is_to_the_api_server_who_kubernetes_roles_are_bound_to() {
-        let orders = Sample::control_plane(KEYS).all(build, Item::certificate);
-        let wanted = [
-            ("kube-scheduler", "system:kube-scheduler", Usage::Client),
-            ("kube-scheduler-server", "kube-scheduler", Usage::Server),
-        ];
-        assert_eq!(orders.len(), wanted.len());
-        for (order, (name, user, usage)) in orders.iter().zip(wanted) {
-            assert_eq!((order.name.as_str(), order.usage), (name, usage));
-            assert_eq!(order.subject, Subject::named(user));
-        }
-    }
-
-    #[test]
     fn its_serving_certificate_is_left_out_where_the_spec_names_another() {
         const PATH: &str = "/srv/kubernetes/kube-scheduler/server.key";
         assert!(Sample::control_plane(KEYS).find(build, PATH).is_some());

@@ -25,30 +25,3 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     items.push(Item::File(key));
     Ok(items)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::builders::keys::stored::tests::with_keyset;
-    use crate::builders::sample::Sample;
-
-    #[test]
-    fn it_signs_with_the_generation_that_the_node_was_launched_for() {
-        let keys = "APIServerConfig: {ClusterDNSDomain: cluster.local}\n";
-        let sample = with_keyset(Sample::control_plane(keys), KUBERNETES_CA);
-        let sample = with_keyset(sample, "service-account");
-        for (name, wanted) in [
-            ("ca.crt", "old"),
-            ("ca.key", "old key"),
-            ("service-account.key", "old key"),
-        ] {
-            let path = format!("/srv/kubernetes/kube-controller-manager/{name}");
-            assert_eq!(sample.file(build, &path), wanted, "{name}");
-        }
-    }
-
-    #[test]
-    fn a_worker_has_none_of_it() {
-        assert_eq!(Sample::worker("").items(build), []);
-    }
-}

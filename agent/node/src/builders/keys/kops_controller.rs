@@ -97,17 +97,4 @@ mod tests {
         let sample = with_keyset(with_keyset(sample, KUBERNETES_CA), "etcd-clients-ca-cilium");
         assert!(sample.subjects(build).contains(&ca));
     }
-
-    #[test]
-    fn all_its_files_are_its_users() {
-        let sample = with_keyset(Sample::control_plane(""), KUBERNETES_CA);
-        for file in sample.all(build, Item::file) {
-            assert_eq!(file.owner.user, USER.0, "{}", file.path);
-        }
-    }
-
-    #[test]
-    fn a_worker_has_none_of_it() {
-        assert_eq!(Sample::worker("").subjects(build), [""; 0]);
-    }
 }

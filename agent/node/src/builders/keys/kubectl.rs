@@ -118,9 +118,4 @@ mod tests {
                 .contains(&"/opt/kops/bin/kubectl".to_owned())
         );
     }
-
-    #[test]
-    fn a_worker_has_no_administrator() {
-        assert_eq!(Sample::worker(KEYS).items(build), []);
-    }
 }

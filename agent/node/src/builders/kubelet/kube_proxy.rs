@@ -262,15 +262,6 @@ mod tests {
     }
 
     #[test]
-    fn an_image_for_one_processor_is_that_of_the_node() {
-        let keys = format!("{KEYS}KubeProxy: {{image: \"r/kube-proxy-amd64:v1\"}}\n");
-        let mut sample = Sample::worker(&keys);
-        assert_eq!(container_of(&sample)["image"], "r/kube-proxy-amd64:v1");
-        sample.instance.architecture = "arm64".to_owned();
-        assert_eq!(container_of(&sample)["image"], "r/kube-proxy-arm64:v1");
-    }
-
-    #[test]
     fn resources_are_those_of_the_spec() {
         let found = container_of(&sample(""))["resources"].clone();
         assert_eq!(found, json!({"requests": {"cpu": "100m"}}));

@@ -59,35 +59,8 @@ mod tests {
     use super::*;
     use crate::builders::sample::Sample;
     use quake_model::fault::Code;
-    use quake_model::item::Issuer;
 
     const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
-
-    #[test]
-    fn a_control_plane_signs_for_itself_and_a_worker_asks() {
-        let signs = |sample: &Sample| {
-            let orders = sample.all(build, Item::certificate);
-            assert_eq!(orders.len(), 2);
-            let issuers = orders.iter().map(|order| &order.issuer);
-            issuers
-                .map(|issuer| matches!(issuer, Issuer::Ca { .. }))
-                .collect::<Vec<_>>()
-        };
-        assert_eq!(signs(&Sample::control_plane(KEYS)), [true, true]);
-        assert_eq!(signs(&Sample::worker(KEYS)), [false, false]);
-    }
-
-    #[test]
-    fn kubelet_is_a_node_among_nodes() {
-        let [client, server] = &Sample::worker(KEYS).all(build, Item::certificate)[..] else {
-            panic!("there are two orders")
-        };
-        let name = "i-0123456789abcdef0";
-        assert_eq!(client.subject.common_name, format!("system:node:{name}"));
-        assert_eq!(client.subject.organizations, [NODES]);
-        assert_eq!(client.names, []);
-        assert_eq!(server.subject, Subject::named(name));
-    }
 
     #[test]
     fn kubelet_serves_under_every_name_and_address_once() {
@@ -103,18 +76,6 @@ mod tests {
             "2001:db8::1",
         ];
         assert_eq!(names, wanted.map(AlternateName::from_text));
-    }
-
-    #[test]
-    fn nobody_but_root_reads_the_keys() {
-        let files = Sample::control_plane(KEYS).all(build, Item::file);
-        let modes = files.iter().map(|file| (file.path.as_str(), file.mode));
-        let wanted = [
-            (KUBECONFIG, 0o400),
-            ("/srv/kubernetes/kubelet-server.crt", 0o644),
-            ("/srv/kubernetes/kubelet-server.key", 0o400),
-        ];
-        assert_eq!(modes.collect::<Vec<_>>(), wanted);
     }
 
     #[test]

@@ -175,17 +175,6 @@ mod tests {
     }
 
     #[test]
-    fn a_node_without_settings_is_kept_to_those_who_show_who_they_are() {
-        let found = config("");
-        assert_eq!(found["authentication"]["webhook"]["enabled"], true);
-        assert_eq!(found["authorization"]["mode"], "Webhook");
-        let ca = &found["authentication"]["x509"]["clientCAFile"];
-        assert_eq!(ca, "/srv/kubernetes/ca.crt");
-        let provider = "aws:///us-test-1a/i-0123456789abcdef0";
-        assert_eq!(found["providerID"], provider);
-    }
-
-    #[test]
     fn texts_of_pairs_are_maps() {
         let found = config(
             "evictionHard: \"memory.available<100Mi, nodefs.available<10%\", evictionSoftGracePeriod: memory.available=1m, \

@@ -134,14 +134,6 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_done_about_a_runtime_that_somebody_else_installs() {
-        assert_eq!(
-            sample("containerdConfig: {skipInstall: true}\n").subjects(build),
-            [""; 0]
-        );
-    }
-
-    #[test]
     fn a_runtime_that_the_image_brings_is_only_told_of_its_configuration() {
         let sample = Sample::worker("").on(Project::Flatcar, (0, 0));
         assert_eq!(

@@ -282,17 +282,6 @@ mod tests {
     }
 
     #[test]
-    fn additions_are_laid_over_the_configuration_and_keep_their_types() {
-        let found = config(
-            "version: 2.2.4, configAdditions: {'plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.x.n': 5, a.b: \"true\", a.c: \"5\"}",
-        );
-        let runtimes = &found["plugins"]["io.containerd.cri.v1.runtime"]["containerd"]["runtimes"];
-        assert_eq!(runtimes["x"]["n"], 5);
-        assert_eq!(runtimes["runc"]["options"]["SystemdCgroup"], true);
-        assert_eq!(found["a"], json!({"b": true, "c": "5"}));
-    }
-
-    #[test]
     fn an_addition_that_is_no_path_is_refused_at_its_place() {
         for key in ["a..b", "'\"a.b'", "'a\"b.c'", "version.a", "'\"a\"b'"] {
             let keys = format!("containerdConfig:\n  configAdditions:\n    {key}: x\n");

@@ -1,10 +1,9 @@
 //! The items of a golden's cluster.
 
-use crate::support::{Assets, base_name, boots, conformance, folders, instance, machine};
+use crate::support::{Node, base_name, boots, conformance, folders};
 use quake_model::digest::Digest;
-use quake_model::facts::InstanceFacts;
-use quake_node::builders::{Built, Context, Inputs, Objects, build};
-use quake_node::config::current::{read_boot_config, read_nodeup_config};
+use quake_model::spec::Role;
+use quake_node::builders::{Built, Objects};
 use quake_node::distribution::{Distribution, Project};
 use quake_node::keyset::KeyBundle;
 use serde_json::Value;
@@ -15,11 +14,10 @@ use std::fs;
 pub(super) struct Cluster {
     pub(super) boot: &'static str,
     /// The role, if it is not the boot's.
-    pub(super) role: Option<&'static str>,
+    pub(super) role: Option<Role>,
     /// What is changed in its configuration.
     pub(super) edit: fn(&mut Value),
-    /// As kops and as EC2 name it.
-    pub(super) processor: (&'static str, &'static str),
+    pub(super) processor: &'static str,
     /// kops' tests run on Ubuntu 26.04, unless they say otherwise.
     pub(super) project: (Project, (u32, u32)),
     /// Whether containerd's archive is the one of kops' tests.
@@ -32,7 +30,7 @@ impl Default for Cluster {
             boot: "",
             role: None,
             edit: |_| {},
-            processor: ("amd64", "x86_64"),
+            processor: "amd64",
             project: (Project::Ubuntu, (26, 4)),
             members: false,
         }
@@ -60,55 +58,27 @@ impl Cluster {
     pub(super) fn built(&self) -> BuiltCluster {
         let boot = boots().into_iter().find(|boot| boot.name == self.boot);
         let boot = boot.expect("the boot is beside the goldens");
-        let there = boot.boot_config();
-        let bytes = boot.nodeup_config_bytes(&there);
-        let text = String::from_utf8(bytes).expect("the configuration is text");
-        let mut document: Value = serde_saphyr::from_str(&text).expect("it is YAML");
-        injected(&mut document);
-        let (processor, architecture) = self.processor;
-        (self.edit)(&mut document);
-        let read = read_nodeup_config("nodeupconfig.yaml", &document.to_string(), processor);
-        let (config, findings) = read.unwrap_or_else(|fault| panic!("{}: {fault}", self.boot));
-        assert_eq!(findings, [], "{}", self.boot);
-        let text = fs::read_to_string(boot.folder.join("kube_env.yaml")).expect("it is there");
-        let text = match self.role {
-            Some(role) => text.replace(
-                "InstanceGroupRole: ControlPlane",
-                &format!("InstanceGroupRole: {role}"),
-            ),
-            None => text,
-        };
-        let (boot_config, _) = read_boot_config("kube_env.yaml", &text).expect("it is read");
-        let mut objects = boot.objects(&there, &config);
-        objects.secrets.clear();
-        keysets(&mut objects);
-        let mut members = Assets::read(&config).members();
+        let mut node = Node::of(&boot, self.processor, |text| {
+            let mut document: Value = serde_saphyr::from_str(&text).expect("it is YAML");
+            injected(&mut document);
+            (self.edit)(&mut document);
+            document.to_string()
+        });
+        node.boot.role = self.role.unwrap_or(node.boot.role);
+        node.objects.secrets.clear();
+        keysets(&mut node.objects);
         if self.members {
-            let mut assets = config.assets.iter();
+            let mut assets = node.config.assets.iter();
             let archive = assets.find(|asset| asset.name.starts_with("containerd-"));
             let names = MEMBERS.iter().map(|name| (*name).to_owned()).collect();
-            members.extend(archive.map(|archive| (archive.digest.clone(), names)));
+            let archive = archive.map(|archive| (archive.digest.clone(), names));
+            node.members.extend(archive);
         }
         let (project, version) = self.project;
-        let instance = InstanceFacts {
-            architecture: architecture.to_owned(),
-            ..instance()
-        };
-        let machine = machine();
-        let context = Context::new(Inputs {
-            boot: &boot_config,
-            config: &config,
-            instance: &instance,
-            machine: &machine,
-            distribution: Distribution { project, version },
-            objects: &objects,
-            members: &members,
-        });
-        let built = context.and_then(|context| build(&context));
-        let names = config.assets.iter();
+        node.distribution = Distribution { project, version };
+        let names = node.config.assets.iter();
         BuiltCluster {
-            built: built
-                .unwrap_or_else(|fault| panic!("{}: {fault} {:?}", self.boot, fault.evidence)),
+            built: node.built(),
             assets: names
                 .map(|asset| (asset.digest.clone(), asset.name.clone()))
                 .collect(),

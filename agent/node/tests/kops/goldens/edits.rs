@@ -2,11 +2,14 @@
 
 use serde_json::{Value, json};
 
-fn set(document: &mut Value, path: &[&str], value: Value) {
-    let last = path
-        .iter()
-        .fold(document, |section, key| &mut section[*key]);
-    *last = value;
+/// Sets what is at a path, such as `a.b`.
+fn set(document: &mut Value, path: &str, value: Value) {
+    *at(document, path) = value;
+}
+
+fn at<'a>(document: &'a mut Value, path: &str) -> &'a mut Value {
+    let keys = path.split('.');
+    keys.fold(document, |section, key| &mut section[key])
 }
 
 /// Replaces `from` in every text of the document.
@@ -23,11 +26,7 @@ fn replace(document: &mut Value, from: &str, to: &str) {
 pub(super) fn minimal(document: &mut Value) {
     set(
         document,
-        &[
-            "ControlPlaneConfig",
-            "KubeControllerManager",
-            "configureCloudRoutes",
-        ],
+        "ControlPlaneConfig.KubeControllerManager.configureCloudRoutes",
         true.into(),
     );
 }
@@ -48,16 +47,13 @@ pub(super) fn side_loaded(document: &mut Value) {
     }
 }
 
-const FLAGS: &[&str] = &["APIServerConfig", "KubeAPIServer"];
+const FLAGS: &str = "APIServerConfig.KubeAPIServer";
 
 fn flags(document: &mut Value, values: Value) {
     latest(document);
-    let section = FLAGS
-        .iter()
-        .fold(document, |section, key| &mut section[*key]);
-    let section = section.as_object_mut().expect("it is a section");
+    let section = at(document, FLAGS).as_object_mut();
     if let Value::Object(values) = values {
-        section.extend(values);
+        section.expect("it is a section").extend(values);
     }
 }
 
@@ -96,8 +92,11 @@ pub(super) fn oidc(document: &mut Value) {
         "usernameClaim": "user",
         "usernamePrefix": "oidc:",
     });
-    let path = ["APIServerConfig", "Authentication"];
-    set(document, &path, json!({"oidc": oidc}));
+    set(
+        document,
+        "APIServerConfig.Authentication",
+        json!({"oidc": oidc}),
+    );
 }
 
 pub(super) fn envvars(document: &mut Value) {
@@ -119,29 +118,26 @@ pub(super) fn awsiam(document: &mut Value) {
     latest(document);
     set(
         document,
-        &["APIServerConfig", "Authentication"],
+        "APIServerConfig.Authentication",
         json!({"aws": {}}),
     );
 }
 
 pub(super) fn without_events(document: &mut Value) {
     latest(document);
-    let section = FLAGS
-        .iter()
-        .fold(&mut *document, |section, key| &mut section[*key]);
+    let section = at(document, FLAGS).as_object_mut();
     section
-        .as_object_mut()
         .expect("it is a section")
         .remove("etcdServersOverrides");
-    set(document, &["EtcdClusterNames"], json!(["main"]));
+    set(document, "EtcdClusterNames", json!(["main"]));
 }
 
 pub(super) fn containerd(document: &mut Value) {
-    set(document, &["UsesKubenet"], true.into());
-    set(document, &["containerdConfig", "version"], "2.3.4".into());
+    set(document, "UsesKubenet", true.into());
+    set(document, "containerdConfig.version", "2.3.4".into());
     set(
         document,
-        &["containerdConfig", "sandboxImage"],
+        "containerdConfig.sandboxImage",
         "registry.k8s.io/pause:3.10.1".into(),
     );
 }
@@ -153,7 +149,7 @@ pub(super) fn containerd_complex(document: &mut Value) {
     };
     set(
         document,
-        &["containerdConfig", "configAdditions"],
+        "containerdConfig.configAdditions",
         json!({
             (key("test_bool_false")): "false",
             (key("test_bool_true")): "true",
@@ -164,7 +160,7 @@ pub(super) fn containerd_complex(document: &mut Value) {
     );
     set(
         document,
-        &["containerdConfig", "registryMirrors"],
+        "containerdConfig.registryMirrors",
         json!({
             "*": ["https://fallback.example.com"],
             "docker.io": ["https://registry-1.docker.io"],
@@ -175,32 +171,24 @@ pub(super) fn containerd_complex(document: &mut Value) {
 
 pub(super) fn containerd_v3(document: &mut Value) {
     containerd(document);
-    set(document, &["containerdConfig", "version"], "2.1.6".into());
+    set(document, "containerdConfig.version", "2.1.6".into());
+    set(document, "containerdConfig.selinuxEnabled", true.into());
+    set(document, "containerdConfig.nri", json!({"enabled": true}));
     set(
         document,
-        &["containerdConfig", "selinuxEnabled"],
-        true.into(),
-    );
-    set(
-        document,
-        &["containerdConfig", "nri"],
-        json!({"enabled": true}),
-    );
-    set(
-        document,
-        &["containerdConfig", "configAdditions"],
+        "containerdConfig.configAdditions",
         json!({
             "plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.test-handler.test_str": "test",
         }),
     );
     set(
         document,
-        &["containerdConfig", "registryMirrors"],
+        "containerdConfig.registryMirrors",
         json!({"docker.io": ["https://registry-1.docker.io"]}),
     );
 }
 
 pub(super) fn containerd_skipped(document: &mut Value) {
     containerd(document);
-    set(document, &["containerdConfig", "skipInstall"], true.into());
+    set(document, "containerdConfig.skipInstall", true.into());
 }

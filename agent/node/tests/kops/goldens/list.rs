@@ -2,6 +2,7 @@
 
 use super::cluster::Cluster;
 use super::{Accepted, Golden, edits};
+use quake_model::spec::Role;
 use quake_node::distribution::Project;
 use serde_json::Value;
 
@@ -101,7 +102,7 @@ fn api_servers() -> Vec<Golden> {
         ),
         Golden {
             cluster: Cluster {
-                role: Some("APIServer"),
+                role: Some(Role::ApiServer),
                 ..control_plane(CONTROL_PLANE_1_35, edits::latest)
             },
             ..api_server(
@@ -244,11 +245,11 @@ const SCHEDULER_ACCEPTED: &[Accepted] = &[(
 )];
 
 /// The processors that the images of kops' test are renamed for, and the goldens in the order of [`PODS`].
-type SideLoaded = ((&'static str, &'static str), [&'static str; 3]);
+type SideLoaded = (&'static str, [&'static str; 3]);
 
 const SIDE_LOADED: &[SideLoaded] = &[
     (
-        ("amd64", "x86_64"),
+        "amd64",
         [
             "golden/side-loading/tasks-kube-apiserver-amd64.yaml",
             "golden/side-loading/tasks-kube-controller-manager-amd64.yaml",
@@ -256,7 +257,7 @@ const SIDE_LOADED: &[SideLoaded] = &[
         ],
     ),
     (
-        ("arm64", "arm64"),
+        "arm64",
         [
             "golden/side-loading/tasks-kube-apiserver-arm64.yaml",
             "golden/side-loading/tasks-kube-controller-manager-arm64.yaml",

@@ -41,11 +41,6 @@ impl Node {
         .concat()
     }
 
-    /// The steps of the services phase.
-    pub(crate) fn services(&self) -> Vec<Step> {
-        steps::services(&self.with_items(), &self.known)
-    }
-
     /// The spec with everything that the node must have.
     pub(crate) fn with_items(&self) -> NodeSpec {
         self.spec_for(&self.known)
