@@ -144,7 +144,7 @@ fn probes(port: Option<i64>) -> Vec<(&'static str, Value)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builders::control_plane::static_pod::tests::pod;
+    use crate::builders::control_plane::static_pod::tests::{arguments, pod};
     use crate::builders::sample::Sample;
     use quake_model::fault::Code;
 
@@ -266,5 +266,39 @@ mod tests {
             .filter(|path| path.starts_with("/usr/"))
             .collect();
         assert_eq!(below, ["/usr/share/ca-certificates"]);
+    }
+
+    #[test]
+    fn the_issuer_that_signs_comes_before_those_that_are_only_accepted() {
+        let keys = ", additionalServiceAccountIssuers: [\"https://0\"], storageBackend: etcd3";
+        let found = pod(&sample(keys, ""), build, NAME);
+        let words = arguments(&found);
+        let place = |word: &str| words.iter().position(|other| *other == word);
+        let (signs, accepted) = (
+            place("--service-account-issuer=https://a"),
+            place("--service-account-issuer=https://0"),
+        );
+        assert!(signs.is_some() && signs < accepted, "{words:?}");
+        assert_eq!(accepted, Some(words.len() - 1));
+    }
+
+    #[test]
+    fn the_sidecar_is_asked_where_there_is_one_and_else_the_api_server_itself() {
+        let alone = pod(&sample("", ""), build, NAME);
+        let container = &alone["spec"]["containers"][0];
+        for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+            let get = &container[probe]["httpGet"];
+            assert_eq!(
+                (&get["port"], &get["scheme"]),
+                (&json!(443), &json!("HTTPS"))
+            );
+        }
+        let manifest = "spec:\n  containers: [{name: healthcheck, image: h}]\n  volumes: [{name: v, emptyDir: {}}]\n";
+        let beside = pod(&with_healthcheck(manifest), build, NAME);
+        let containers = &beside["spec"]["containers"];
+        assert_eq!(containers[0]["livenessProbe"]["httpGet"]["port"], 3990);
+        assert_eq!(containers[1], json!({"name": "healthcheck", "image": "h"}));
+        let volumes = beside["spec"]["volumes"].as_array().expect("volumes");
+        assert_eq!(volumes.last(), Some(&json!({"name": "v", "emptyDir": {}})));
     }
 }

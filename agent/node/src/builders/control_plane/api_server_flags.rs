@@ -221,4 +221,23 @@ mod tests {
         );
         assert_eq!(values(&other, "etcd-servers-overrides"), [wanted]);
     }
+
+    #[test]
+    fn people_may_show_tokens_of_an_identity_provider() {
+        let oidc = "  Authentication:\n    oidc: {clientID: c, issuerURL: \"https://i\", usernameClaim: u, usernamePrefix: \"p:\", \
+            groupsClaims: [g, h], groupsPrefix: \"q:\", requiredClaims: {k: v, j: w}}\n";
+        let found = flags(&sample(", oidcCAFile: /ca", oidc));
+        for (name, wanted) in [
+            ("oidc-ca-file", &["/ca"][..]),
+            ("oidc-client-id", &["c"]),
+            ("oidc-groups-claim", &["g,h"]),
+            ("oidc-groups-prefix", &["q:"]),
+            ("oidc-issuer-url", &["https://i"]),
+            ("oidc-required-claim", &["j=w", "k=v"]),
+            ("oidc-username-claim", &["u"]),
+            ("oidc-username-prefix", &["p:"]),
+        ] {
+            assert_eq!(values(&found, name), wanted, "{name}");
+        }
+    }
 }

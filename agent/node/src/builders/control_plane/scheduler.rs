@@ -113,4 +113,16 @@ mod tests {
             json!([{"name": "KUBE_MAX_PD_VOLS", "value": "39"}])
         );
     }
+
+    #[test]
+    fn a_configuration_is_made_only_where_the_cluster_brings_none() {
+        let made = sample("", "").file(build, CONFIG);
+        assert_eq!(
+            made,
+            "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n\
+             clientConnection:\n  kubeconfig: /var/lib/kube-scheduler/kubeconfig\n"
+        );
+        let assets = format!("FileAssets: [{{name: c, path: {CONFIG}, content: x}}]\n");
+        assert_eq!(sample("", &assets).find(build, CONFIG), None);
+    }
 }

@@ -174,6 +174,7 @@ mod tests {
     use crate::builders::sample::Sample;
     use crate::keyset::read_secret;
 
+    use quake_model::spec::Role;
     use quake_model::step::Visibility;
 
     const KEYS: &str = "ApiserverAdditionalIPs: [10.0.0.7]\n\
@@ -256,5 +257,15 @@ mod tests {
     fn a_configuration_of_no_api_server_is_refused_by_its_key() {
         let sample = with_keyset(Sample::control_plane(KEYS), KUBERNETES_CA);
         sample.assert_refused(build, Code::ConfigMissingKey, ("path", "APIServerConfig"));
+    }
+
+    #[test]
+    fn an_api_server_without_a_control_plane_has_the_same_keys_and_a_worker_none() {
+        let mut sample = sample("");
+        let wanted = sample.items(build);
+        sample.boot.role = Role::ApiServer;
+        assert_eq!(sample.items(build), wanted);
+        sample.boot.role = Role::Worker;
+        assert_eq!(sample.items(build), []);
     }
 }

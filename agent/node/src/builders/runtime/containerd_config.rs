@@ -329,4 +329,15 @@ mod tests {
         let shim = sample.file(build, "/etc/containerd/runsc.toml");
         assert_eq!(shim, "[runsc_config]\nplatform = \"systrap\"\n");
     }
+
+    #[test]
+    fn additions_are_laid_over_the_configuration_and_keep_their_types() {
+        let found = config(
+            "version: 2.2.4, configAdditions: {'plugins.\"io.containerd.cri.v1.runtime\".containerd.runtimes.x.n': 5, a.b: \"true\", a.c: \"5\"}",
+        );
+        let runtimes = &found["plugins"]["io.containerd.cri.v1.runtime"]["containerd"]["runtimes"];
+        assert_eq!(runtimes["x"]["n"], 5);
+        assert_eq!(runtimes["runc"]["options"]["SystemdCgroup"], true);
+        assert_eq!(found["a"], json!({"b": true, "c": "5"}));
+    }
 }

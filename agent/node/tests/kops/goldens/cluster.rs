@@ -2,7 +2,6 @@
 
 use crate::support::{Node, base_name, boots, conformance, folders};
 use quake_model::digest::Digest;
-use quake_model::spec::Role;
 use quake_node::builders::{Built, Objects};
 use quake_node::distribution::{Distribution, Project};
 use quake_node::keyset::KeyBundle;
@@ -13,8 +12,6 @@ use std::fs;
 /// How a golden's cluster is made of one that boots.
 pub(super) struct Cluster {
     pub(super) boot: &'static str,
-    /// The role, if it is not the boot's.
-    pub(super) role: Option<Role>,
     /// What is changed in its configuration.
     pub(super) edit: fn(&mut Value),
     pub(super) processor: &'static str,
@@ -28,7 +25,6 @@ impl Default for Cluster {
     fn default() -> Self {
         Self {
             boot: "",
-            role: None,
             edit: |_| {},
             processor: "amd64",
             project: (Project::Ubuntu, (26, 4)),
@@ -64,7 +60,6 @@ impl Cluster {
             (self.edit)(&mut document);
             document.to_string()
         });
-        node.boot.role = self.role.unwrap_or(node.boot.role);
         node.objects.secrets.clear();
         keysets(&mut node.objects);
         if self.members {

@@ -2,7 +2,6 @@
 
 use super::cluster::Cluster;
 use super::{Accepted, Golden, edits};
-use quake_model::spec::Role;
 use quake_node::distribution::Project;
 use serde_json::Value;
 
@@ -41,19 +40,8 @@ fn control_plane(boot: &'static str, edit: fn(&mut Value)) -> Cluster {
     }
 }
 
-fn api_server(file: &'static str, edit: fn(&mut Value)) -> Golden {
-    Golden {
-        file,
-        cluster: control_plane(CONTROL_PLANE_1_35, edit),
-        builders: API_SERVER,
-        accepted: API_SERVER_ACCEPTED,
-        also: None,
-    }
-}
-
 pub(super) fn goldens() -> Vec<Golden> {
-    let mut all = api_servers();
-    all.extend(control_planes());
+    let mut all = control_planes();
     all.extend(containerds());
     all.extend(side_loaded());
     all
@@ -78,43 +66,14 @@ fn minimal() -> Cluster {
     control_plane(CONTROL_PLANE_1_33, edits::minimal)
 }
 
-fn api_servers() -> Vec<Golden> {
-    vec![
-        Golden {
-            cluster: minimal(),
-            ..api_server("golden/minimal/tasks-kube-apiserver.yaml", edits::minimal)
-        },
-        api_server("golden/audit/tasks-kube-apiserver.yaml", edits::audit),
-        api_server("golden/oidc/tasks-kube-apiserver.yaml", edits::oidc),
-        api_server("golden/envvars/tasks-kube-apiserver.yaml", edits::envvars).but((
-            "/etc/kubernetes/manifests/kube-apiserver.manifest",
-            Some("mode"),
-            "a variable may hold a password",
-        )),
-        api_server("golden/awsiam/tasks-kube-apiserver.yaml", edits::awsiam).but((
-            "/etc/kubernetes/authn.config",
-            Some("contents"),
-            "it says that it is a kubeconfig",
-        )),
-        api_server(
-            "golden/without-etcd-events/tasks-kube-apiserver.yaml",
-            edits::without_events,
-        ),
-        Golden {
-            cluster: Cluster {
-                role: Some(Role::ApiServer),
-                ..control_plane(CONTROL_PLANE_1_35, edits::latest)
-            },
-            ..api_server(
-                "golden/dedicated-apiserver/tasks-kube-apiserver.yaml",
-                edits::latest,
-            )
-        },
-    ]
-}
-
 fn control_planes() -> Vec<Golden> {
     vec![
+        one(
+            "golden/minimal/tasks-kube-apiserver.yaml",
+            minimal(),
+            PODS[0].0,
+            PODS[0].1,
+        ),
         one(
             "golden/minimal/tasks-kube-controller-manager.yaml",
             minimal(),
@@ -177,12 +136,6 @@ fn containerds() -> Vec<Golden> {
         one(
             "containerdbuilder/simple/tasks.yaml",
             containerd(edits::containerd),
-            CONTAINERD,
-            CONTAINERD_ACCEPTED,
-        ),
-        one(
-            "containerdbuilder/complex/tasks.yaml",
-            containerd(edits::containerd_complex),
             CONTAINERD,
             CONTAINERD_ACCEPTED,
         ),
