@@ -16,50 +16,31 @@ fn file(mode: u32, contents: &str) -> FileFacts {
 
 #[test]
 fn a_file_is_written_only_when_its_bytes_differ() {
-    let wanted = WriteFile::plain("/etc/x", 0o644, "a");
-    let table = [
-        (None, FileDecision::Write),
-        (Some(file(0o644, "a")), FileDecision::Keep),
-        (Some(file(0o600, "a")), FileDecision::SetPermissions),
-        (Some(file(0o644, "b")), FileDecision::Write),
-        (
-            Some(FileFacts {
-                kind: EntryKind::Link,
-                ..file(0o644, "a")
-            }),
-            FileDecision::Write,
-        ),
-    ];
-    for (found, decision) in table {
-        assert_eq!(
-            decide_file(&wanted, found.as_ref(), true),
-            decision,
-            "{found:?}"
-        );
-    }
-}
-
-#[test]
-fn a_directory_in_the_place_of_a_file_is_never_replaced() {
-    let wanted = WriteFile::plain("/etc/x", 0o644, "a");
-    let found = FileFacts {
-        kind: EntryKind::Directory,
-        contents: None,
-        ..file(0o755, "")
+    use FileDecision::{Keep, Refuse, SetPermissions, Write};
+    let of_kind = |kind| FileFacts {
+        kind,
+        ..file(0o644, "a")
     };
-    assert_eq!(
-        decide_file(&wanted, Some(&found), true),
-        FileDecision::Refuse(EntryKind::Directory)
-    );
-}
-
-#[test]
-fn a_file_that_only_has_to_exist_keeps_its_contents() {
+    let wanted = WriteFile::plain("/etc/x", 0o644, "a");
+    for (found, decision) in [
+        (None, Write),
+        (Some(file(0o644, "a")), Keep),
+        (Some(file(0o600, "a")), SetPermissions),
+        (Some(file(0o644, "b")), Write),
+        (Some(of_kind(EntryKind::Link)), Write),
+        // A directory in the place of a file is never replaced.
+        (
+            Some(of_kind(EntryKind::Directory)),
+            Refuse(EntryKind::Directory),
+        ),
+    ] {
+        let decided = decide_file(&wanted, found.as_ref(), true);
+        assert_eq!(decided, decision, "{found:?}");
+    }
+    // One that only has to exist keeps its contents.
     let wanted = WriteFile::present("/var/log/x.log", 0o400);
-    assert_eq!(
-        decide_file(&wanted, Some(&file(0o400, "lines")), true),
-        FileDecision::Keep
-    );
+    let decided = decide_file(&wanted, Some(&file(0o400, "lines")), true);
+    assert_eq!(decided, Keep);
 }
 
 fn unit(active: ActiveState) -> UnitFacts {
@@ -83,140 +64,103 @@ fn a_file_of_the_future_restarts_no_unit() {
     assert_eq!(newest_input([300], now), 0);
 }
 
-#[test]
-fn a_unit_is_restarted_only_for_files_newer_than_its_start() {
-    let wanted = StartUnit {
-        state: UnitState::Running,
+fn wanted(state: UnitState) -> StartUnit {
+    StartUnit {
+        state,
         unit: "kubelet.service".into(),
-        enable: true,
+        enable: state == UnitState::Running,
         inputs: Vec::new(),
         need: Need::Required,
-    };
-    let (active, fresh) = (unit(ActiveState::Active), UnitDone::default());
-    assert_eq!(decide_unit(&wanted, &active, 99, fresh), UnitDecision::Keep);
-    assert_eq!(
-        decide_unit(&wanted, &active, 101, fresh),
-        UnitDecision::Restart
-    );
-    assert_eq!(
-        decide_unit(&wanted, &unit(ActiveState::Failed), 0, fresh),
-        UnitDecision::Start
-    );
-    let stale = UnitFacts {
-        needs_reload: true,
-        ..active.clone()
-    };
-    assert_eq!(
-        decide_unit(&wanted, &stale, 101, fresh),
-        UnitDecision::Reload
-    );
-    let disabled = UnitFacts {
+    }
+}
+
+fn not_enabled(active: ActiveState) -> UnitFacts {
+    UnitFacts {
         enabled: false,
-        ..active
-    };
-    assert_eq!(
-        decide_unit(&wanted, &disabled, 0, fresh),
-        UnitDecision::Enable
-    );
+        ..unit(active)
+    }
+}
+
+fn stale() -> UnitFacts {
+    UnitFacts {
+        needs_reload: true,
+        ..unit(ActiveState::Active)
+    }
+}
+
+#[test]
+fn a_unit_is_restarted_only_for_files_newer_than_its_start() {
+    use UnitDecision::{Enable, Keep, Reload, Restart, Start};
+    for (found, newest, decision) in [
+        (unit(ActiveState::Active), 99, Keep),
+        (unit(ActiveState::Active), 101, Restart),
+        (unit(ActiveState::Failed), 0, Start),
+        (stale(), 101, Reload),
+        (not_enabled(ActiveState::Active), 0, Enable),
+    ] {
+        let wanted = wanted(UnitState::Running);
+        let decided = decide_unit(&wanted, &found, newest, UnitDone::default());
+        assert_eq!(decided, decision, "{found:?}");
+    }
 }
 
 #[test]
 fn nothing_is_done_twice_about_a_unit() {
-    let wanted = StartUnit {
-        state: UnitState::Running,
-        unit: "hook.service".into(),
-        enable: true,
-        inputs: Vec::new(),
-        need: Need::Required,
-    };
+    use UnitDecision::{Died, Keep};
     let done = UnitDone {
         reloaded: true,
         enabled: true,
         started: true,
         ..UnitDone::default()
     };
-    let stale = UnitFacts {
-        needs_reload: true,
+    let changed = UnitFacts {
         enabled: false,
-        ..unit(ActiveState::Active)
+        ..stale()
     };
-    assert_eq!(
-        decide_unit(&wanted, &stale, u64::MAX, done),
-        UnitDecision::Keep
-    );
-    assert_eq!(
-        decide_unit(&wanted, &unit(ActiveState::Inactive), 0, done),
-        UnitDecision::Keep
-    );
     let died = UnitFacts {
         result: "exit-code".into(),
         ..unit(ActiveState::Inactive)
     };
-    assert_eq!(decide_unit(&wanted, &died, 0, done), UnitDecision::Died);
-    assert_eq!(
-        decide_unit(&wanted, &unit(ActiveState::Failed), 0, done),
-        UnitDecision::Died
-    );
+    for (found, newest, decision) in [
+        (changed, u64::MAX, Keep),
+        (unit(ActiveState::Inactive), 0, Keep),
+        (died, 0, Died),
+        (unit(ActiveState::Failed), 0, Died),
+    ] {
+        let decided = decide_unit(&wanted(UnitState::Running), &found, newest, done);
+        assert_eq!(decided, decision, "{found:?}");
+    }
 }
 
 #[test]
 fn a_unit_that_is_not_to_run_is_kept_from_the_next_boot_and_stopped() {
-    let wanted = StartUnit {
-        state: UnitState::Stopped,
-        unit: "kubelet.service".into(),
-        enable: false,
-        inputs: Vec::new(),
-        need: Need::Required,
-    };
-    let decide = |found: &UnitFacts, done| decide_unit(&wanted, found, u64::MAX, done);
-    let fresh = UnitDone::default();
-    let running = unit(ActiveState::Active);
-    assert_eq!(decide(&running, fresh), UnitDecision::Disable);
-    let disabled = UnitFacts {
-        enabled: false,
-        ..running
-    };
-    assert_eq!(decide(&disabled, fresh), UnitDecision::Stop);
-    let leaving = UnitFacts {
-        active: ActiveState::Deactivating,
-        ..disabled.clone()
-    };
-    assert_eq!(decide(&leaving, fresh), UnitDecision::Wait);
-    for active in [ActiveState::Inactive, ActiveState::Failed] {
-        let down = UnitFacts {
-            active,
-            ..disabled.clone()
-        };
-        assert_eq!(decide(&down, fresh), UnitDecision::Keep, "{active:?}");
-    }
+    use UnitDecision::{Disable, Keep, Stop, Wait};
     let absent = UnitFacts {
         found: false,
-        enabled: true,
         ..unit(ActiveState::Inactive)
     };
-    assert_eq!(decide(&absent, fresh), UnitDecision::Keep);
+    for (found, decision) in [
+        (unit(ActiveState::Active), Disable),
+        (not_enabled(ActiveState::Active), Stop),
+        (not_enabled(ActiveState::Deactivating), Wait),
+        (not_enabled(ActiveState::Inactive), Keep),
+        (not_enabled(ActiveState::Failed), Keep),
+        (absent, Keep),
+    ] {
+        let wanted = wanted(UnitState::Stopped);
+        let decided = decide_unit(&wanted, &found, u64::MAX, UnitDone::default());
+        assert_eq!(decided, decision, "{found:?}");
+    }
 }
 
 #[test]
 fn of_a_unit_that_others_run_only_the_file_is_read_again() {
-    let wanted = StartUnit {
-        state: UnitState::Unmanaged,
-        unit: "x.slice".into(),
-        enable: false,
-        inputs: Vec::new(),
-        need: Need::Required,
+    let decide = |found: UnitFacts, newest| {
+        let wanted = wanted(UnitState::Unmanaged);
+        decide_unit(&wanted, &found, newest, UnitDone::default())
     };
-    let stale = UnitFacts {
-        needs_reload: true,
-        ..unit(ActiveState::Active)
-    };
-    let fresh = UnitDone::default();
-    assert_eq!(
-        decide_unit(&wanted, &stale, u64::MAX, fresh),
-        UnitDecision::Reload
-    );
-    let down = unit(ActiveState::Inactive);
-    assert_eq!(decide_unit(&wanted, &down, 0, fresh), UnitDecision::Keep);
+    assert_eq!(decide(stale(), u64::MAX), UnitDecision::Reload);
+    assert_eq!(decide(unit(ActiveState::Inactive), 0), UnitDecision::Keep);
 }
 
 #[test]
@@ -234,29 +178,18 @@ fn only_a_blank_device_is_formatted_and_only_the_wanted_filesystem_mounted() {
         label: None,
         size_bytes: None,
     };
+    use DeviceContents::{Ambiguous, Blank, Damaged, Signature, Unsigned};
+    use DeviceDecision::{Format, Mount, Refuse};
     let name = String::from("xfs");
+    let names = vec![name.clone()];
     for (contents, decision) in [
-        (DeviceContents::Blank, DeviceDecision::Format),
-        (filesystem("xfs"), DeviceDecision::Mount),
-        (filesystem("ext4"), DeviceDecision::Refuse),
-        (
-            DeviceContents::Unsigned { offset: 9 },
-            DeviceDecision::Refuse,
-        ),
-        (
-            DeviceContents::Signature { name: "LVM".into() },
-            DeviceDecision::Refuse,
-        ),
-        (
-            DeviceContents::Ambiguous {
-                names: vec![name.clone()],
-            },
-            DeviceDecision::Refuse,
-        ),
-        (
-            DeviceContents::Damaged { name, uuid: None },
-            DeviceDecision::Refuse,
-        ),
+        (Blank, Format),
+        (filesystem("xfs"), Mount),
+        (filesystem("ext4"), Refuse),
+        (Unsigned { offset: 9 }, Refuse),
+        (Signature { name: "LVM".into() }, Refuse),
+        (Ambiguous { names }, Refuse),
+        (Damaged { name, uuid: None }, Refuse),
     ] {
         assert_eq!(decide_device(&wanted, &contents), decision, "{contents:?}");
     }
