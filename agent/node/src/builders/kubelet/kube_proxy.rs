@@ -2,6 +2,7 @@
 
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
+use crate::builders::legacy::{Access, HostPath};
 use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
@@ -77,7 +78,7 @@ fn pod(context: &Context<'_>, spec: &Section) -> Value {
         pod["securityContext"] = json!({"seLinuxOptions": options});
     }
     pod["tolerations"] = json!([{"key": "CriticalAddonsOnly", "operator": "Exists"}]);
-    pod["volumes"] = PATHS.iter().map(Path::volume).collect();
+    pod["volumes"] = paths().iter().map(HostPath::volume).map(sorted).collect();
     json!({
         "apiVersion": "v1",
         "kind": "Pod",
@@ -108,7 +109,7 @@ fn container(context: &Context<'_>, spec: &Section) -> Value {
         "name": "kube-proxy",
         "resources": resources(spec),
         "securityContext": {"privileged": true},
-        "volumeMounts": PATHS.iter().map(Path::mount).collect::<Value>(),
+        "volumeMounts": paths().iter().map(HostPath::mount).map(sorted).collect::<Value>(),
     })
 }
 
@@ -135,67 +136,25 @@ fn resources(spec: &Section) -> Value {
     resources.into()
 }
 
-/// A path of the host in the pod.
-struct Path {
-    name: &'static str,
-    host: &'static str,
-    container: &'static str,
-    kind: Option<&'static str>,
-    is_written: bool,
+fn paths() -> [HostPath; 5] {
+    use Access::{ReadOnly, ReadWrite};
+    let certificates = HostPath::new("ssl-certs-hosts", "/usr/share/ca-certificates", ReadOnly);
+    let lock = HostPath::new("iptableslock", "/run/xtables.lock", ReadWrite);
+    [
+        HostPath::new("logfile", LOG, ReadWrite),
+        HostPath::new("kubeconfig", "/var/lib/kube-proxy", ReadOnly),
+        // ipvs needs the host's modules.
+        HostPath::new("modules", "/lib/modules", ReadOnly),
+        certificates.at("/etc/ssl/certs"),
+        // Without the host's lock two writers of iptables lose each other's rules.
+        lock.of_kind("FileOrCreate"),
+    ]
 }
 
-const PATHS: &[Path] = &[
-    Path {
-        name: "logfile",
-        host: LOG,
-        container: LOG,
-        kind: None,
-        is_written: true,
-    },
-    Path::read("kubeconfig", "/var/lib/kube-proxy", "/var/lib/kube-proxy"),
-    // ipvs needs the host's modules.
-    Path::read("modules", "/lib/modules", "/lib/modules"),
-    Path::read(
-        "ssl-certs-hosts",
-        "/usr/share/ca-certificates",
-        "/etc/ssl/certs",
-    ),
-    // Without the host's lock two writers of iptables lose each other's rules.
-    Path {
-        name: "iptableslock",
-        host: "/run/xtables.lock",
-        container: "/run/xtables.lock",
-        kind: Some("FileOrCreate"),
-        is_written: true,
-    },
-];
-
-impl Path {
-    const fn read(name: &'static str, host: &'static str, container: &'static str) -> Self {
-        Self {
-            name,
-            host,
-            container,
-            kind: None,
-            is_written: false,
-        }
-    }
-
-    fn volume(&self) -> Value {
-        let mut host = json!({"path": self.host});
-        if let Some(kind) = self.kind {
-            host["type"] = kind.into();
-        }
-        json!({"hostPath": host, "name": self.name})
-    }
-
-    fn mount(&self) -> Value {
-        let mut mount = json!({"mountPath": self.container, "name": self.name});
-        if !self.is_written {
-            mount["readOnly"] = true.into();
-        }
-        mount
-    }
+/// The same with its keys sorted, as kops writes this pod.
+fn sorted(mut value: Value) -> Value {
+    value.sort_all_objects();
+    value
 }
 
 #[cfg(test)]

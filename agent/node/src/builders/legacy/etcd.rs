@@ -200,41 +200,23 @@ fn environment(spec: &NodeSpec, slot: &MountedSlot, shape: &Shape) -> Vec<(Strin
         ..
     } = shape;
     let me = member_host(spec, name, &slot.member);
-    let members: Vec<String> = slot
-        .members
-        .iter()
-        .map(|member| {
-            format!(
-                "{name}-{member}=http://{}:{peer_port}",
-                member_host(spec, name, member)
-            )
-        })
-        .collect();
+    let url = |host: &str, port: &u16| format!("http://{host}:{port}");
+    let members = slot.members.iter().map(|member| {
+        let url = url(&member_host(spec, name, member), peer_port);
+        format!("{name}-{member}={url}")
+    });
+    let members: Vec<String> = members.collect();
+    let token = format!("etcd-cluster-token-{name}");
     [
         ("ETCD_NAME", format!("{name}-{}", slot.member)),
         ("ETCD_DATA_DIR", format!("/var/etcd/{}", shape.data)),
-        (
-            "ETCD_LISTEN_PEER_URLS",
-            format!("http://0.0.0.0:{peer_port}"),
-        ),
-        (
-            "ETCD_LISTEN_CLIENT_URLS",
-            format!("http://0.0.0.0:{client_port}"),
-        ),
-        (
-            "ETCD_ADVERTISE_CLIENT_URLS",
-            format!("http://{me}:{client_port}"),
-        ),
-        (
-            "ETCD_INITIAL_ADVERTISE_PEER_URLS",
-            format!("http://{me}:{peer_port}"),
-        ),
+        ("ETCD_LISTEN_PEER_URLS", url("0.0.0.0", peer_port)),
+        ("ETCD_LISTEN_CLIENT_URLS", url("0.0.0.0", client_port)),
+        ("ETCD_ADVERTISE_CLIENT_URLS", url(&me, client_port)),
+        ("ETCD_INITIAL_ADVERTISE_PEER_URLS", url(&me, peer_port)),
         // Read only on an empty directory; a member that has data goes by its data.
         ("ETCD_INITIAL_CLUSTER_STATE", "new".to_owned()),
-        (
-            "ETCD_INITIAL_CLUSTER_TOKEN",
-            format!("etcd-cluster-token-{name}"),
-        ),
+        ("ETCD_INITIAL_CLUSTER_TOKEN", token),
         ("ETCD_INITIAL_CLUSTER", members.join(",")),
     ]
     .into_iter()

@@ -59,20 +59,15 @@ fn unit(spec: &NodeSpec, hook: &Hook) -> String {
                 command,
                 environment,
             };
-            let runtime = runtime_unit(spec);
-            unit.set("Requires", runtime)
+            let pull = command_line(&container.pull(&spec.runtime));
+            let run = command_line(&container.run(&spec.runtime, &hook.unit));
+            unit.set("Requires", runtime_unit(spec))
                 .section("Service")
                 .set("Type", "oneshot")
                 // Once it has run it counts as up, and is not run again before the next start of the machine.
                 .set("RemainAfterExit", "yes")
-                .set(
-                    "ExecStartPre",
-                    &command_line(&container.pull(&spec.runtime)),
-                )
-                .set(
-                    "ExecStart",
-                    &command_line(&container.run(&spec.runtime, &hook.unit)),
-                )
+                .set("ExecStartPre", &pull)
+                .set("ExecStart", &run)
                 .section("Install")
                 .set("WantedBy", "multi-user.target")
                 .finish()
@@ -117,35 +112,38 @@ struct Container<'a> {
     environment: &'a BTreeMap<String, String>,
 }
 
+/// What docker, and containerd's client, are called with.
+const DOCKER: &str = "/usr/bin/docker";
+const DOCKER_RUN: &str = "run --rm --net=host --privileged -v /:/rootfs/ \
+    -v /var/run/dbus:/var/run/dbus -v /run/systemd:/run/systemd";
+const CTR: &str = "/usr/bin/env ctr --namespace k8s.io";
+const CTR_RUN: &str = "run --rm --net-host --privileged \
+    --mount type=bind,src=/,dst=/rootfs,options=rbind:rw \
+    --mount type=bind,src=/var/run/dbus,dst=/var/run/dbus,options=rbind:rw \
+    --mount type=bind,src=/run/systemd,dst=/run/systemd,options=rbind:rw";
+
+fn words(program: &str, arguments: &str) -> Vec<String> {
+    let words = program.split(' ').chain(arguments.split(' '));
+    words.map(str::to_owned).collect()
+}
+
 impl Container<'_> {
     fn pull(&self, runtime: &Runtime) -> Vec<String> {
-        let words: &[&str] = match runtime {
-            Runtime::Docker(_) => &["/usr/bin/docker", "pull"],
-            Runtime::Containerd { .. } => &[
-                "/usr/bin/env",
-                "ctr",
-                "--namespace",
-                "k8s.io",
-                "images",
-                "pull",
-            ],
+        let mut words = match runtime {
+            Runtime::Docker(_) => words(DOCKER, "pull"),
+            Runtime::Containerd { .. } => words(CTR, "images pull"),
         };
+        words.push(self.image.to_owned());
         words
-            .iter()
-            .copied()
-            .chain([self.image])
-            .map(str::to_owned)
-            .collect()
     }
 
     fn run(&self, runtime: &Runtime, unit: &str) -> Vec<String> {
-        let mut words: Vec<String> = match runtime {
-            Runtime::Docker(_) => docker_run(),
-            Runtime::Containerd { .. } => containerd_run(),
+        let mut words = match runtime {
+            Runtime::Docker(_) => words(DOCKER, DOCKER_RUN),
+            Runtime::Containerd { .. } => words(CTR, CTR_RUN),
         };
         for (name, value) in self.environment {
-            words.push("--env".to_owned());
-            words.push(format!("{name}={value}"));
+            words.extend(["--env".to_owned(), format!("{name}={value}")]);
         }
         words.push(self.image.to_owned());
         // containerd wants a name for the container; docker makes one up.
@@ -155,50 +153,4 @@ impl Container<'_> {
         words.extend(self.command.iter().cloned());
         words
     }
-}
-
-fn docker_run() -> Vec<String> {
-    [
-        "/usr/bin/docker",
-        "run",
-        "--rm",
-        "--net=host",
-        "--privileged",
-    ]
-    .into_iter()
-    .chain([
-        "-v",
-        "/:/rootfs/",
-        "-v",
-        "/var/run/dbus:/var/run/dbus",
-        "-v",
-        "/run/systemd:/run/systemd",
-    ])
-    .map(str::to_owned)
-    .collect()
-}
-
-fn containerd_run() -> Vec<String> {
-    let mount = |source: &str, target: &str| {
-        [
-            "--mount".to_owned(),
-            format!("type=bind,src={source},dst={target},options=rbind:rw"),
-        ]
-    };
-    [
-        "/usr/bin/env",
-        "ctr",
-        "--namespace",
-        "k8s.io",
-        "run",
-        "--rm",
-        "--net-host",
-        "--privileged",
-    ]
-    .into_iter()
-    .map(str::to_owned)
-    .chain(mount("/", "/rootfs"))
-    .chain(mount("/var/run/dbus", "/var/run/dbus"))
-    .chain(mount("/run/systemd", "/run/systemd"))
-    .collect()
 }

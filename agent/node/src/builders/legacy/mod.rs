@@ -19,7 +19,6 @@ mod pod;
 mod programs;
 mod proxy_environment;
 mod static_pods;
-mod sysctl;
 mod tree;
 pub(crate) mod units;
 

@@ -2,7 +2,7 @@
 
 use super::{
     cloud_config, cni, containerd, docker, etcd, file_assets, hooks, kubeconfig, kubelet,
-    logrotate, pki, proxy_environment, static_pods, sysctl,
+    logrotate, network, pki, proxy_environment, static_pods,
 };
 use crate::plan_inputs::PlanInputs;
 use quake_model::item::Item;
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// Static pods come last, because a running kubelet starts them at once.
 /// A bastion runs no part of the cluster and gets only its own files.
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
-    let mut items = sysctl::items(spec);
+    let mut items = network::files(spec);
     if spec.role != Role::Bastion {
         items.extend(proxy_environment::items(spec));
         items.extend(cloud_config::items(spec));

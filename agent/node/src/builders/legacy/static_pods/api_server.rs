@@ -1,6 +1,6 @@
 //! kube-apiserver.
 
-use super::tree::{control_plane_paths, log_path};
+use super::{control_plane_paths, log_path};
 use crate::builders::legacy::conditions::api_server_probe;
 use crate::builders::legacy::layout::{self, srv};
 use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};

@@ -1,9 +1,215 @@
 //! Static pods of Kubernetes' own components.
 
 mod api_server;
-mod controller_manager;
-mod kube_proxy;
-mod scheduler;
-mod tree;
 
-pub(crate) use tree::items;
+use super::conditions::{controller_manager_probe, scheduler_probe};
+use super::kubeconfig::server as api_server_url;
+use super::layout::{self, srv};
+use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use super::proxy_environment;
+use crate::plan_inputs::PlanInputs;
+use quake_formats::flags::FlagSet;
+use quake_model::item::{File, Item, Source};
+use quake_model::spec::{Component, ControlPlane, NodeSpec};
+
+const CONTROLLER_MANAGER: &str = "kube-controller-manager";
+const SCHEDULER: &str = "kube-scheduler";
+const KUBE_PROXY: &str = "kube-proxy";
+
+/// Where distributions keep certificates of public CAs. A path that is not there is made empty.
+const PUBLIC_CA_BUNDLE: &[&str] = &[
+    "/etc/ssl",
+    "/etc/pki/tls",
+    "/etc/pki/ca-trust",
+    "/usr/share/ssl",
+    "/usr/ssl",
+    "/usr/lib/ssl",
+    "/usr/local/openssl",
+    "/var/ssl",
+    "/etc/openssl",
+];
+
+/// The files of the components, logs before manifests.
+pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
+    let mut pods = Vec::new();
+    if let Some(control_plane) = &spec.control_plane {
+        pods.push(api_server::pod(spec, control_plane, &known.credentials));
+        pods.push(controller_manager(spec, control_plane));
+        pods.push(scheduler(spec, control_plane));
+    }
+    if let Some(proxy) = &spec.kube_proxy {
+        pods.push(kube_proxy(spec, proxy));
+    }
+    let logs = pods
+        .iter()
+        .map(|pod| Item::File(File::present(&layout::log(&pod.name)).mode(0o400)));
+    let manifests = pods.iter().map(|pod| manifest(spec, pod));
+    logs.chain(manifests).collect()
+}
+
+fn manifest(spec: &NodeSpec, pod: &StaticPod) -> Item {
+    let directory = spec.kubelet.manifest_path.trim_end_matches('/');
+    let path = format!("{directory}/{}.manifest", pod.name);
+    let text = pod.manifest(spec.kubernetes);
+    // Proxy variables in a pod's environment may hold a password.
+    let file = if spec.proxy.is_empty() {
+        File::plain(&path, text)
+    } else {
+        File::secret(&path, Source::bytes(text))
+    };
+    Item::File(file)
+}
+
+/// Paths that most components of a control plane see.
+pub(super) fn control_plane_paths(spec: &NodeSpec) -> Vec<HostPath> {
+    let mut paths: Vec<HostPath> = PUBLIC_CA_BUNDLE
+        .iter()
+        .map(|path| HostPath::new(&path.replace('/', ""), path, Access::ReadOnly))
+        .collect();
+    if spec.cloud_config.is_some() {
+        paths.push(HostPath::new(
+            "cloudconfig",
+            layout::CLOUD_CONFIG,
+            Access::ReadOnly,
+        ));
+    }
+    paths.push(HostPath::new(
+        "srvkube",
+        layout::SRV_KUBERNETES,
+        Access::ReadOnly,
+    ));
+    paths
+}
+
+pub(super) fn log_path(component: &str) -> HostPath {
+    HostPath::new("logfile", &layout::log(component), Access::ReadWrite)
+}
+
+fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
+    let component = &control_plane.controller_manager;
+    let command = Command::of_component(
+        spec,
+        CONTROLLER_MANAGER,
+        &controller_manager_flags(spec, control_plane),
+    );
+    let mut pod =
+        StaticPod::for_component(CONTROLLER_MANAGER, component, command, Priority::Cluster);
+    pod.default_cpu("100m");
+    pod.environment = proxy_environment::variables(spec);
+    let probe = controller_manager_probe(spec, control_plane);
+    pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 15));
+    pod.paths = vec![log_path(CONTROLLER_MANAGER)];
+    pod.paths.extend(control_plane_paths(spec));
+    pod.paths.push(HostPath::new(
+        "varlibkcm",
+        "/var/lib/kube-controller-manager",
+        Access::ReadOnly,
+    ));
+    if mounts_volume_plugins(spec) {
+        let directory = volume_plugins(spec);
+        pod.paths
+            .push(HostPath::new("volplugins", directory, Access::ReadWrite));
+    }
+    pod
+}
+
+fn controller_manager_flags(spec: &NodeSpec, control_plane: &ControlPlane) -> FlagSet {
+    let mut flags = FlagSet::from_spec(&control_plane.controller_manager.flags);
+    flags.set("root-ca-file", srv("ca.crt"));
+    flags.set("service-account-private-key-file", srv("server.key"));
+    flags.set("kubeconfig", layout::kubeconfig(CONTROLLER_MANAGER));
+    if spec.kubernetes.at_least(1, 6) {
+        flags.set("cluster-signing-cert-file", srv("ca.crt"));
+        flags.set("cluster-signing-key-file", srv("ca.key"));
+    }
+    if mounts_volume_plugins(spec) {
+        flags.set("flex-volume-plugin-dir", volume_plugins(spec));
+    }
+    if spec.cloud_config.is_some() {
+        flags.set("cloud-config", layout::CLOUD_CONFIG);
+    }
+    flags
+}
+
+/// Whether the pod sees the host's volume plugins, as kops has it since 1.11; a plugin can then come by a
+/// `DaemonSet`.
+fn mounts_volume_plugins(spec: &NodeSpec) -> bool {
+    spec.kubernetes.at_least(1, 11)
+}
+
+fn volume_plugins(spec: &NodeSpec) -> &str {
+    spec.kubelet
+        .flag("volume-plugin-dir")
+        .unwrap_or(layout::VOLUME_PLUGINS)
+}
+
+fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
+    let component = &control_plane.scheduler;
+    let mut flags = FlagSet::from_spec(&component.flags);
+    flags.set("kubeconfig", layout::kubeconfig(SCHEDULER));
+    let command = Command::of_component(spec, SCHEDULER, &flags);
+    let mut pod = StaticPod::for_component(SCHEDULER, component, command, Priority::Cluster);
+    pod.default_cpu("100m");
+    pod.environment = proxy_environment::variables(spec);
+    let probe = scheduler_probe(spec, control_plane);
+    pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 15));
+    pod.paths = vec![
+        HostPath::new(
+            "varlibkubescheduler",
+            "/var/lib/kube-scheduler",
+            Access::ReadOnly,
+        ),
+        log_path(SCHEDULER),
+    ];
+    pod
+}
+
+/// kube-proxy, on every node that does not turn it off.
+fn kube_proxy(spec: &NodeSpec, component: &Component) -> StaticPod {
+    let mut flags = FlagSet::from_spec(&component.flags);
+    flags.set_default("master", api_server_url(spec));
+    flags.set_default("conntrack-max-per-core", "131072");
+    flags.set("kubeconfig", layout::kubeconfig(KUBE_PROXY));
+    // Killed by the kernel before nearly everything else is: it is the last to go.
+    flags.set("oom-score-adj", "-998");
+    // Empty: kube-proxy stays in its pod's control group. The flag is gone since 1.16.
+    if !spec.kubernetes.at_least(1, 16) {
+        flags.set("resource-container", "");
+    }
+    let command = Command::of_component(spec, KUBE_PROXY, &flags);
+    let mut pod = StaticPod::for_component(KUBE_PROXY, component, command, Priority::Node);
+    pod.default_cpu("100m");
+    pod.labels.push(("tier".to_owned(), "node".to_owned()));
+    pod.privileged = true;
+    pod.paths = kube_proxy_paths(spec);
+    pod
+}
+
+fn kube_proxy_paths(spec: &NodeSpec) -> Vec<HostPath> {
+    let mut paths = vec![
+        HostPath::new(
+            "kubeconfig",
+            &layout::kubeconfig(KUBE_PROXY),
+            Access::ReadOnly,
+        ),
+        log_path(KUBE_PROXY),
+        HostPath::new(
+            "ssl-certs-hosts",
+            "/usr/share/ca-certificates",
+            Access::ReadOnly,
+        )
+        .at("/etc/ssl/certs"),
+        // ipvs needs the host's modules.
+        HostPath::new("modules", "/lib/modules", Access::ReadOnly),
+    ];
+    // Without the host's lock two writers of iptables lose each other's rules.
+    if spec.kubernetes.at_least(1, 9) {
+        let lock = HostPath::new("iptableslock", "/run/xtables.lock", Access::ReadWrite);
+        paths.push(lock.of_kind("FileOrCreate"));
+    }
+    // In a cluster without a name service, names come to /etc/hosts.
+    if spec.cluster.ends_with(".k8s.local") {
+        paths.push(HostPath::new("etchosts", "/etc/hosts", Access::ReadOnly));
+    }
+    paths
+}
