@@ -141,53 +141,40 @@ mod tests {
     }
 
     /// A section of the API server, what stands beside it, a flag, and its values.
-    const TABLE: &[(&str, &str, &str, &[&str])] = &[
-        ("", "", "secure-port", &["443"]),
-        ("", "", "client-ca-file", &["/srv/kubernetes/ca.crt"]),
-        (", clientCAFile: /a", "", "client-ca-file", &["/a"]),
-        (
-            ", serviceAccountKeyFile: [/a, /b]",
-            "",
-            "service-account-key-file",
-            &[
-                "/a",
-                "/b",
-                "/srv/kubernetes/kube-apiserver/service-account.pub",
-            ],
-        ),
-        (
-            ", serviceAccountSigningKeyFile: /a",
-            "",
-            "service-account-signing-key-file",
-            &["/a"],
-        ),
-        ("", "", "encryption-provider-config", &[]),
-        (
-            "",
-            "  EncryptionConfigSecretHash: abc\n",
-            "encryption-provider-config",
-            &["/srv/kubernetes/kube-apiserver/encryptionconfig.yaml"],
-        ),
-        (
-            "",
-            "  Authentication: {aws: {}}\n",
-            "authentication-token-webhook-config-file",
-            &["/etc/kubernetes/authn.config"],
-        ),
-        (", admissionControl: [A, B]", "", "admission-control", &[]),
-        (
-            ", admissionControl: [A, B], enableAdmissionPlugins: [C]",
-            "",
-            "enable-admission-plugins",
-            &["A,B"],
-        ),
-    ];
+    const TABLE: &str = "\
+        |  | secure-port | 443
+        |  | client-ca-file | /srv/kubernetes/ca.crt
+        clientCAFile: /a |  | client-ca-file | /a
+        serviceAccountKeyFile: [/a, /b] |  | service-account-key-file | /a /b /srv/kubernetes/kube-apiserver/service-account.pub
+        serviceAccountSigningKeyFile: /a |  | service-account-signing-key-file | /a
+        |  | encryption-provider-config |
+        | EncryptionConfigSecretHash: abc | encryption-provider-config | /srv/kubernetes/kube-apiserver/encryptionconfig.yaml
+        | Authentication: {aws: {}} | authentication-token-webhook-config-file | /etc/kubernetes/authn.config
+        admissionControl: [A, B] |  | admission-control |
+        admissionControl: [A, B], enableAdmissionPlugins: [C] |  | enable-admission-plugins | A,B
+    ";
 
     #[test]
     fn each_flag_is_the_configurations_unless_only_the_node_can_know_it() {
-        for (section, beside, name, wanted) in TABLE {
-            let found = flags(&sample(section, beside));
-            assert_eq!(values(&found, name), *wanted, "{name} of {section}{beside}");
+        for line in TABLE.lines().filter(|line| !line.trim().is_empty()) {
+            let [section, beside, name, wanted] =
+                line.split('|').map(str::trim).collect::<Vec<_>>()[..]
+            else {
+                panic!("{line}")
+            };
+            let beside = if beside.is_empty() {
+                String::new()
+            } else {
+                format!("  {beside}\n")
+            };
+            let section = if section.is_empty() {
+                String::new()
+            } else {
+                format!(", {section}")
+            };
+            let found = flags(&sample(&section, &beside));
+            let wanted: Vec<&str> = wanted.split_whitespace().collect();
+            assert_eq!(values(&found, name), wanted, "{line}");
         }
     }
 

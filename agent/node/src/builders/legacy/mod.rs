@@ -1,12 +1,11 @@
 //! Every file the node is configured by, one topic a file; nothing here reads or writes one.
 
-mod cloud_config;
 mod cni;
+mod common_files;
 pub(crate) mod conditions;
 mod containerd;
 mod docker;
 mod etcd;
-mod file_assets;
 mod hooks;
 mod kubeconfig;
 mod kubelet;
@@ -17,7 +16,6 @@ pub(crate) mod node_object;
 mod pki;
 mod pod;
 mod programs;
-mod proxy_environment;
 mod static_pods;
 mod tree;
 pub(crate) mod units;

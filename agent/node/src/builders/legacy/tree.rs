@@ -1,8 +1,8 @@
 //! The whole tree of files a node is configured by, in the order they are written.
 
 use super::{
-    cloud_config, cni, containerd, docker, etcd, file_assets, hooks, kubeconfig, kubelet,
-    logrotate, network, pki, proxy_environment, static_pods,
+    cni, common_files, containerd, docker, etcd, hooks, kubeconfig, kubelet, logrotate, network,
+    pki, static_pods,
 };
 use crate::plan_inputs::PlanInputs;
 use quake_model::item::Item;
@@ -17,8 +17,8 @@ use std::collections::BTreeSet;
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     let mut items = network::files(spec);
     if spec.role != Role::Bastion {
-        items.extend(proxy_environment::items(spec));
-        items.extend(cloud_config::items(spec));
+        items.extend(common_files::proxy_environment(spec));
+        items.extend(common_files::cloud_config(spec));
         items.extend(pki::items(spec, &known.credentials));
         items.extend(cni::items(spec, known));
         items.extend(match &spec.runtime {
@@ -37,7 +37,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     }
     let taken: BTreeSet<String> = items.iter().chain(&pods).map(Item::subject).collect();
     // The operator's files come before the pods that may mount them. A file of the node wins over one at the same path.
-    let own = file_assets::items(spec).into_iter();
+    let own = common_files::file_assets(spec).into_iter();
     items.extend(own.filter(|item| !taken.contains(&item.subject())));
     items.extend(pods);
     items

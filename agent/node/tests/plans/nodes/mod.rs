@@ -94,16 +94,10 @@ pub(crate) fn control_plane_kubenet() -> Node {
     spec.role = Role::ControlPlane;
     spec.runtime = Runtime::Docker(DockerRuntime {
         version: Some("1.13.1".to_owned()),
-        flags: flags(&[
-            ("bridge", ""),
-            ("ip-masq", "false"),
-            ("iptables", "false"),
-            ("log-driver", "json-file"),
-            ("log-level", "warn"),
-            ("log-opt", "max-size=10m"),
-            ("log-opt", "max-file=5"),
-            ("storage-driver", "overlay,aufs"),
-        ]),
+        flags: flags(
+            "bridge= ip-masq=false iptables=false log-driver=json-file log-level=warn \
+        log-opt=max-size=10m log-opt=max-file=5 storage-driver=overlay,aufs",
+        ),
     });
     spec.kubelet = kubelet("master-us-west-2a");
     for flag in &mut spec.kubelet.flags {

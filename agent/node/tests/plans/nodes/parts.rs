@@ -23,11 +23,12 @@ pub(crate) const PLUGINS: &[&str] = &[
     "tuning",
 ];
 
-pub(crate) fn flags(pairs: &[(&str, &str)]) -> Vec<Flag> {
-    pairs
-        .iter()
-        .map(|(name, value)| Flag::new(name, *value))
-        .collect()
+/// Flags as `name=value`, with blanks between.
+pub(crate) fn flags(text: &str) -> Vec<Flag> {
+    let pairs = text
+        .split_whitespace()
+        .filter_map(|word| word.split_once('='));
+    pairs.map(|(name, value)| Flag::new(name, value)).collect()
 }
 
 pub(crate) fn asset(name: &str, url: &str, byte: u8, kind: AssetKind) -> AssetSpec {
@@ -39,10 +40,10 @@ pub(crate) fn asset(name: &str, url: &str, byte: u8, kind: AssetKind) -> AssetSp
     }
 }
 
-fn component(image: &str, pairs: &[(&str, &str)]) -> Component {
+fn component(image: &str, text: &str) -> Component {
     Component {
         image: image.to_owned(),
-        flags: flags(pairs),
+        flags: flags(text),
         cpu_request: None,
         cpu_limit: None,
         memory_request: None,
@@ -55,25 +56,15 @@ pub(crate) fn assets(version: &str) -> Vec<AssetSpec> {
         "https://storage.googleapis.com/kubernetes-release/release/v{version}/bin/linux/amd64"
     );
     let plugins = "https://storage.googleapis.com/kubernetes-release/network-plugins/cni-plugins-amd64-v0.7.5.tgz";
+    let program = |name: &str, byte| {
+        let url = format!("{release}/{name}");
+        asset(name, &url, byte, AssetKind::Plain)
+    };
+    let name = "cni-plugins-amd64-v0.7.5.tgz";
     vec![
-        asset(
-            "kubelet",
-            &format!("{release}/kubelet"),
-            1,
-            AssetKind::Plain,
-        ),
-        asset(
-            "kubectl",
-            &format!("{release}/kubectl"),
-            2,
-            AssetKind::Plain,
-        ),
-        asset(
-            "cni-plugins-amd64-v0.7.5.tgz",
-            plugins,
-            3,
-            AssetKind::Archive,
-        ),
+        program("kubelet", 1),
+        program("kubectl", 2),
+        asset(name, plugins, 3, AssetKind::Archive),
     ]
 }
 
@@ -175,16 +166,12 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
         etcd_manifests: Vec::new(),
         runtime: Runtime::Docker(DockerRuntime {
             version: Some("18.6.3".to_owned()),
-            flags: flags(&[
-                ("ip-masq", "false"),
-                ("iptables", "false"),
-                ("storage-driver", "overlay2,overlay,aufs"),
-            ]),
+            flags: flags("ip-masq=false iptables=false storage-driver=overlay2,overlay,aufs"),
         }),
         kubelet: kubelet("node"),
         kube_proxy: Some(component(
             &format!("k8s.gcr.io/kube-proxy:v{version}"),
-            &[("cluster-cidr", "100.96.0.0/11"), ("v", "2")],
+            "cluster-cidr=100.96.0.0/11 v=2",
         )),
         control_plane: None,
         etcd: Vec::new(),
@@ -214,23 +201,12 @@ pub(crate) fn worker_spec(version: &str, cluster: &str) -> NodeSpec {
 
 pub(crate) fn kubelet(group: &str) -> Kubelet {
     Kubelet {
-        flags: flags(&[
-            ("allow-privileged", "true"),
-            ("cgroup-root", "/"),
-            ("cloud-provider", "aws"),
-            ("cluster-dns", "100.64.0.10"),
-            ("cluster-domain", "cluster.local"),
-            (
-                "eviction-hard",
-                "memory.available<100Mi,nodefs.available<10%",
-            ),
-            (
-                "hostname-override",
-                "ip-172-20-32-10.us-west-2.compute.internal",
-            ),
-            ("network-plugin", "cni"),
-            ("v", "2"),
-        ]),
+        flags: flags(
+            "allow-privileged=true cgroup-root=/ cloud-provider=aws cluster-dns=100.64.0.10 \
+        cluster-domain=cluster.local \
+        eviction-hard=memory.available<100Mi,nodefs.available<10% \
+        hostname-override=ip-172-20-32-10.us-west-2.compute.internal network-plugin=cni v=2",
+        ),
         labels: BTreeMap::from([("kops.k8s.io/instancegroup".to_owned(), group.to_owned())]),
         taints: Vec::new(),
         startup_taint: None,
@@ -244,34 +220,16 @@ pub(crate) fn control_plane(version: &str) -> ControlPlane {
     ControlPlane {
         api_server: component(
             &image("kube-apiserver"),
-            &[
-                ("address", "127.0.0.1"),
-                ("allow-privileged", "true"),
-                ("anonymous-auth", "false"),
-                ("authorization-mode", "AlwaysAllow"),
-                ("cloud-provider", "aws"),
-                ("etcd-servers", "http://127.0.0.1:4001"),
-                ("etcd-servers-overrides", "/events#http://127.0.0.1:4002"),
-                ("insecure-port", "8080"),
-                ("secure-port", "443"),
-                ("service-cluster-ip-range", "100.64.0.0/13"),
-                ("storage-backend", "etcd2"),
-                ("v", "2"),
-            ],
+            "address=127.0.0.1 allow-privileged=true anonymous-auth=false \
+        authorization-mode=AlwaysAllow cloud-provider=aws etcd-servers=http://127.0.0.1:4001 \
+        etcd-servers-overrides=/events#http://127.0.0.1:4002 insecure-port=8080 \
+        secure-port=443 service-cluster-ip-range=100.64.0.0/13 storage-backend=etcd2 v=2",
         ),
         controller_manager: component(
             &image("kube-controller-manager"),
-            &[
-                ("allocate-node-cidrs", "true"),
-                ("cluster-cidr", "100.96.0.0/11"),
-                ("leader-elect", "true"),
-                ("v", "2"),
-            ],
+            "allocate-node-cidrs=true cluster-cidr=100.96.0.0/11 leader-elect=true v=2",
         ),
-        scheduler: component(
-            &image("kube-scheduler"),
-            &[("leader-elect", "true"), ("v", "2")],
-        ),
+        scheduler: component(&image("kube-scheduler"), "leader-elect=true v=2"),
         encryption_config: false,
         internal_name: "api.internal.test.example.com".to_owned(),
         public_name: Some("api.test.example.com".to_owned()),

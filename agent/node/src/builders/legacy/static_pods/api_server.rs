@@ -1,10 +1,10 @@
 //! kube-apiserver.
 
 use super::{control_plane_paths, log_path};
+use crate::builders::legacy::common_files::proxy_variables;
 use crate::builders::legacy::conditions::api_server_probe;
 use crate::builders::legacy::layout::{self, srv};
 use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
-use crate::builders::legacy::proxy_environment;
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;
 use quake_formats::flags::FlagSet;
@@ -31,7 +31,7 @@ pub(super) fn pod(
         pod.annotations
             .push(("dns.alpha.kubernetes.io/external".to_owned(), name.clone()));
     }
-    pod.environment = proxy_environment::variables(spec);
+    pod.environment = proxy_variables(spec);
     let probe = api_server_probe(spec, control_plane);
     // A first start on a small instance takes longer than etcd's; too short a delay kills it again and again.
     pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 45));

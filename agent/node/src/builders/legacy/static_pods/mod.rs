@@ -2,11 +2,11 @@
 
 mod api_server;
 
+use super::common_files::proxy_variables;
 use super::conditions::{controller_manager_probe, scheduler_probe};
 use super::kubeconfig::server as api_server_url;
 use super::layout::{self, srv};
 use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
-use super::proxy_environment;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_model::item::{File, Item, Source};
@@ -95,7 +95,7 @@ fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPo
     let mut pod =
         StaticPod::for_component(CONTROLLER_MANAGER, component, command, Priority::Cluster);
     pod.default_cpu("100m");
-    pod.environment = proxy_environment::variables(spec);
+    pod.environment = proxy_variables(spec);
     let probe = controller_manager_probe(spec, control_plane);
     pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 15));
     pod.paths = vec![log_path(CONTROLLER_MANAGER)];
@@ -150,7 +150,7 @@ fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let command = Command::of_component(spec, SCHEDULER, &flags);
     let mut pod = StaticPod::for_component(SCHEDULER, component, command, Priority::Cluster);
     pod.default_cpu("100m");
-    pod.environment = proxy_environment::variables(spec);
+    pod.environment = proxy_variables(spec);
     let probe = scheduler_probe(spec, control_plane);
     pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 15));
     pod.paths = vec![

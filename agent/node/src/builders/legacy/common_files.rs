@@ -1,0 +1,68 @@
+//! Files of no single component: the cloud provider's configuration, the proxy variables of the node's services (static pods carry
+//! them themselves), and what the cluster spec asks for.
+
+use super::layout;
+use quake_formats::flags::double_quoted;
+use quake_model::item::{File, Item, Source};
+use quake_model::spec::NodeSpec;
+use std::collections::BTreeSet;
+
+/// The cloud provider's configuration, which kubelet, the API server and the controllers read.
+///
+/// It is there even if the spec says nothing, for static pods may mount it.
+pub(crate) fn cloud_config(spec: &NodeSpec) -> Vec<Item> {
+    let mut text = String::from("[global]\n");
+    for (name, value) in spec.cloud_config.iter().flatten() {
+        text.push_str(&format!("{name} = {value}\n"));
+    }
+    vec![Item::File(File::plain(layout::CLOUD_CONFIG, text))]
+}
+
+/// The file of proxy variables, where the spec has any.
+pub(crate) fn proxy_environment(spec: &NodeSpec) -> Vec<Item> {
+    if spec.proxy.is_empty() {
+        return Vec::new();
+    }
+    let text: String = spec
+        .proxy
+        .iter()
+        .map(|(name, value)| format!("{name}={}\n", double_quoted(value)))
+        .collect();
+    // A proxy's URL may hold a password, so only systemd, which is root, reads it.
+    let file = File::secret(layout::PROXY_ENVIRONMENT, Source::bytes(text));
+    vec![Item::File(file)]
+}
+
+/// The proxy variables of a static pod, sorted by name.
+pub(crate) fn proxy_variables(spec: &NodeSpec) -> Vec<(String, String)> {
+    spec.proxy
+        .iter()
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
+}
+
+/// The files, in the spec's order; of two for one path the first counts, which is the instance group's.
+///
+/// Their contents may be passwords, so they are readable by root and its group alone, and never shown.
+pub(crate) fn file_assets(spec: &NodeSpec) -> Vec<Item> {
+    let mut seen = BTreeSet::new();
+    let mut items = Vec::new();
+    for asset in &spec.file_assets {
+        let path = if asset.path.is_empty() {
+            format!("{}/assets/{}", layout::SRV_KUBERNETES, asset.name)
+        } else {
+            asset.path.clone()
+        };
+        if seen.insert(path.clone()) {
+            let mode = if asset.content.contains("PRIVATE KEY-----") {
+                0o400
+            } else {
+                0o440
+            };
+            items.push(Item::File(
+                File::secret(&path, Source::bytes(asset.content.as_str())).mode(mode),
+            ));
+        }
+    }
+    items
+}
