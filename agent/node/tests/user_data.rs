@@ -63,54 +63,31 @@ fn holds_all(found: &UserDataDocuments) -> bool {
 fn the_documents_are_found_in_every_wrapping() {
     let base64 = |text: &str| STANDARD.encode(text);
     let script = "text/x-shellscript";
-    let seven = mime(
-        "MIMEBOUNDARY",
-        &[
-            (script, "7bit", SCRIPT),
-            ("text/cloud-config", "7bit", OTHER),
-        ],
-    );
-    let turned = mime(
-        "==x==",
-        &[
-            ("text/cloud-config", "7bit", OTHER),
-            (script, "7bit", SCRIPT),
-        ],
-    );
+    let other = ("text/cloud-config", "7bit", OTHER);
+    let plain = (script, "7bit", SCRIPT);
+    let seven = mime("MIMEBOUNDARY", &[plain, other]);
+    let turned = mime("==x==", &[other, plain]);
     let encoded = mime("b", &[(script, "base64", &folded(SCRIPT))]);
-    let quoted = mime(
-        "b",
-        &[(script, "quoted-printable", &quoted_printable(SCRIPT))],
-    );
+    let printable = quoted_printable(SCRIPT);
+    let quoted = mime("b", &[(script, "quoted-printable", &printable)]);
     let nested = mime("a", &[("multipart/mixed; boundary=b", "7bit", &encoded)]);
-    for (name, text, form) in [
-        ("script", SCRIPT.to_owned(), "shell script"),
-        ("7bit", seven.clone(), "MIME message, shell script"),
-        ("another order", turned, "MIME message, shell script"),
-        ("base64 part", encoded, "MIME message, shell script"),
-        (
-            "quoted-printable part",
-            quoted,
-            "MIME message, shell script",
-        ),
-        ("nested", nested, "MIME message, MIME message, shell script"),
-        (
-            "CRLF",
-            seven.replace('\n', "\r\n"),
-            "MIME message, shell script",
-        ),
-        ("base64 of a script", base64(SCRIPT), "base64, shell script"),
-        ("base64 in lines", folded(SCRIPT), "base64, shell script"),
-        (
-            "base64 of MIME",
-            base64(&seven),
-            "base64, MIME message, shell script",
-        ),
+    let windows = seven.replace('\n', "\r\n");
+    for (name, text, wrappings) in [
+        ("script", SCRIPT.to_owned(), ""),
+        ("7bit", seven.clone(), "MIME message, "),
+        ("another order", turned, "MIME message, "),
+        ("base64 part", encoded, "MIME message, "),
+        ("quoted-printable part", quoted, "MIME message, "),
+        ("nested", nested, "MIME message, MIME message, "),
+        ("CRLF", windows, "MIME message, "),
+        ("base64 of a script", base64(SCRIPT), "base64, "),
+        ("base64 in lines", folded(SCRIPT), "base64, "),
+        ("base64 of MIME", base64(&seven), "base64, MIME message, "),
     ] {
         let found =
             find_documents(text.as_bytes()).unwrap_or_else(|fault| panic!("{name}: {fault:?}"));
         assert!(holds_all(&found), "{name}: {found:?}");
-        assert_eq!(found.form, form, "{name}");
+        assert_eq!(found.form, format!("{wrappings}shell script"), "{name}");
     }
 }
 

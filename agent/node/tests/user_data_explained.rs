@@ -168,32 +168,26 @@ fn assert_wrong(name: &str, bytes: &[u8], expected: &str) {
 fn what_happened_to_a_script_on_its_way_is_named() {
     let script = rendered(Form::Script, KUBE_ENV);
     let changed = |from: &str, to: &str| script.replace(from, to).into_bytes();
-    assert_wrong("no shebang", &changed("#!/bin/sh\n", ""), "no `#!`");
-    assert_wrong("CR LF", &changed("\n", "\r\n"), "CR LF");
-    assert_wrong(
-        "a blank line",
-        format!("\n{script}").as_bytes(),
-        "before its first `#`",
-    );
-    let missing = "line 10 begins (__EOF_KUBE_ENV is missing)";
-    assert_wrong("cut in a document", &cut(&script, "InstanceGroup"), missing);
-    assert_wrong(
-        "cut in its code",
-        &cut(&script, "chmod 755"),
-        "its last line",
-    );
-    assert_wrong(
-        "cut behind the name of the function that its last line calls",
-        &cut(&script, "() {\n  umask"),
-        "its last line",
-    );
-    assert_wrong(
-        "cut at its end",
-        &cut(&script, "\ndeliver\n"),
-        "its last line",
-    );
     let large = format!("{script}# {}\n", "x".repeat(LIMIT_BYTES));
-    assert_wrong("too large", large.as_bytes(), "EC2 takes 16384");
+    let missing = "line 10 begins (__EOF_KUBE_ENV is missing)";
+    let last = "its last line";
+    for (name, bytes, expected) in [
+        ("no shebang", changed("#!/bin/sh\n", ""), "no `#!`"),
+        ("CR LF", changed("\n", "\r\n"), "CR LF"),
+        (
+            "a blank line",
+            [b"\n", script.as_bytes()].concat(),
+            "before its first `#`",
+        ),
+        ("cut in a document", cut(&script, "InstanceGroup"), missing),
+        ("cut in its code", cut(&script, "chmod 755"), last),
+        // Behind the name of the function that its last line calls.
+        ("cut behind a name", cut(&script, "() {\n  umask"), last),
+        ("cut at its end", cut(&script, "\ndeliver\n"), last),
+        ("too large", large.into_bytes(), "EC2 takes 16384"),
+    ] {
+        assert_wrong(name, &bytes, expected);
+    }
 }
 
 #[test]
@@ -202,26 +196,24 @@ fn what_happened_to_a_wrapper_on_its_way_is_named() {
     let cloud = rendered(Form::CloudConfig, KUBE_ENV);
     let packed = gzip(mime.as_bytes());
     let twice = STANDARD.encode(STANDARD.encode(&mime));
-    assert_wrong("nothing", b"", "it is empty");
-    assert_wrong("bytes", &[0xff, 0xfe, 0, 1], "neither text nor gzip");
-    assert_wrong(
-        "gzip",
-        &packed[..packed.len() / 2],
-        "gzip cannot be unpacked",
-    );
-    assert_wrong("base64", twice.as_bytes(), "base64 twice");
-    assert_wrong(
-        "message",
-        &cut(&mime, "--==quake-agent==--"),
-        "MIME message is cut short",
-    );
+    let half = &packed[..packed.len() / 2];
+    let short = cut(&mime, "--==quake-agent==--");
     let unbound = mime.replace("boundary", "bound");
-    assert_wrong("boundary", unbound.as_bytes(), "no boundary");
     let marked = format!("\u{feff}{cloud}");
-    assert_wrong("byte order mark", marked.as_bytes(), "before its first `#`");
     let broken = cloud.replace("runcmd:", "runcmd: [");
-    assert_wrong("YAML", broken.as_bytes(), "config.yaml-syntax");
-    assert_wrong("cloud-config", &cut(&cloud, "runcmd:"), "does not run it");
+    for (name, bytes, expected) in [
+        ("nothing", &b""[..], "it is empty"),
+        ("bytes", &[0xff, 0xfe, 0, 1], "neither text nor gzip"),
+        ("gzip", half, "gzip cannot be unpacked"),
+        ("base64", twice.as_bytes(), "base64 twice"),
+        ("message", &short, "MIME message is cut short"),
+        ("boundary", unbound.as_bytes(), "no boundary"),
+        ("byte order mark", marked.as_bytes(), "before its first `#`"),
+        ("YAML", broken.as_bytes(), "config.yaml-syntax"),
+        ("cloud-config", &cut(&cloud, "runcmd:"), "does not run it"),
+    ] {
+        assert_wrong(name, bytes, expected);
+    }
 }
 
 #[test]
@@ -346,18 +338,12 @@ fn assert_no_cut_goes_unnoticed(form: Form) {
 }
 
 #[test]
-fn no_cut_of_a_script_goes_unnoticed() {
-    assert_no_cut_goes_unnoticed(Form::Script);
-}
-
-#[test]
-fn no_cut_of_a_message_goes_unnoticed() {
-    assert_no_cut_goes_unnoticed(Form::Mime);
-}
-
-#[test]
-fn no_cut_of_a_cloud_config_goes_unnoticed() {
-    assert_no_cut_goes_unnoticed(Form::CloudConfig);
+fn no_cut_goes_unnoticed() {
+    std::thread::scope(|scope| {
+        for form in FORMS {
+            scope.spawn(move || assert_no_cut_goes_unnoticed(form));
+        }
+    });
 }
 
 proptest! {

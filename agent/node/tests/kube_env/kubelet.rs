@@ -1,6 +1,6 @@
 //! kubelet: what the group changes, labels and taints.
 
-use crate::support::{cluster, document, lowered, spec, stored};
+use crate::support::{cluster, document, lowered, spec, stored, stored_with};
 
 #[test]
 fn the_groups_kubelet_is_laid_over_the_clusters() {
@@ -78,9 +78,7 @@ fn kubelet_is_told_its_address_where_pods_share_the_network() {
         ("cni: {}", None),
         ("kubenet: {}", None),
     ] {
-        let mut sources = stored("Node", "", "");
-        let text = cluster("").text.replace("kubenet: {}", option);
-        sources.cluster = Some(document("cluster", &text));
+        let sources = stored_with("Node", "kubenet: {}", option);
         let found = lowered(&sources).spec.kubelet;
         assert_eq!(found.flag("node-ip"), wanted, "{option}");
     }

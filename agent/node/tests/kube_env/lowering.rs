@@ -2,6 +2,7 @@
 
 use crate::support::{
     cluster, document, group, instance, kube_env, lowered, place, refused, spec, stored,
+    stored_with,
 };
 use quake_model::fault::Code;
 use quake_model::spec::{EtcdProvider, NetworkMode, Role, Runtime};
@@ -64,10 +65,7 @@ fn each_networking_option_has_its_mode() {
         ("classic", None),
         ("lyftvpc", None),
     ] {
-        let mut sources = stored("Node", "", "");
-        let text = cluster("").text;
-        let text = text.replace("kubenet: {}", &format!("{option}: {{}}"));
-        sources.cluster = Some(document("cluster", &text));
+        let sources = stored_with("Node", "kubenet: {}", &format!("{option}: {{}}"));
         let found = lower(&sources, &instance());
         let found = found.map(|found| found.spec.networking.mode);
         match wanted {
@@ -178,31 +176,24 @@ fn the_proxy_is_given_as_kops_gave_it() {
 #[test]
 fn settings_this_agent_does_not_carry_out_are_refused_at_their_place() {
     for (role, cluster, group) in [
-        (
-            "Node",
-            "nodeAuthorization:\n  nodeAuthorizer: {port: 1}\n",
-            "",
-        ),
-        ("Master", "authentication:\n  aws: {}\n", ""),
-        ("Node", "keyStore: s3://elsewhere/pki\n", ""),
+        ("Node", "nodeAuthorization: {nodeAuthorizer: {port: 1}}", ""),
+        ("Master", "authentication: {aws: {}}", ""),
+        ("Node", "keyStore: s3://elsewhere/pki", ""),
         (
             "Node",
             "",
-            "volumeMounts:\n- {device: /dev/xvdd, path: /data}\n",
+            "volumeMounts: [{device: /dev/xvdd, path: /data}]",
         ),
-        ("Node", "", "kubelet: {bootstrapKubeconfig: /x}\n"),
-        (
-            "Node",
-            "",
-            "kubelet: {hostnameOverride: \"@digitalocean\"}\n",
-        ),
+        ("Node", "", "kubelet: {bootstrapKubeconfig: /x}"),
+        ("Node", "", "kubelet: {hostnameOverride: \"@digitalocean\"}"),
         (
             "Master",
-            "etcdClusters:\n- {name: main, provider: Other}\n",
+            "etcdClusters: [{name: main, provider: Other}]",
             "",
         ),
     ] {
-        let fault = refused(&stored(role, cluster, group));
+        let line = |text: &str| text.to_owned() + "\n";
+        let fault = refused(&stored(role, &line(cluster), &line(group)));
         assert_eq!(fault.code, Code::ConfigUnsupported, "{cluster}{group}");
         assert!(!place(&fault).0.is_empty(), "{cluster}{group}");
     }
@@ -212,17 +203,16 @@ fn settings_this_agent_does_not_carry_out_are_refused_at_their_place() {
 
 #[test]
 fn a_setting_the_node_works_without_is_remarked_on() {
-    let mut sources = stored("Master", "", "");
-    let text = cluster("").text;
-    let text = text.replace("    securePort: 443", "    disableBasicAuth: true");
-    sources.cluster = Some(document("cluster", &text));
-    let found = lowered(&sources);
-    let paths: Vec<_> = found
-        .warnings
-        .iter()
-        .map(|f| f.evidence_named("path"))
-        .collect();
-    assert_eq!(paths, [Some("kubeAPIServer.disableBasicAuth")]);
+    let sources = stored_with(
+        "Master",
+        "    securePort: 443",
+        "    disableBasicAuth: true",
+    );
+    let [warning] = &lowered(&sources).warnings[..] else {
+        panic!("one setting is not carried out")
+    };
+    let path = warning.evidence_named("path");
+    assert_eq!(path, Some("kubeAPIServer.disableBasicAuth"));
 }
 
 #[test]

@@ -157,6 +157,14 @@ pub(crate) fn stored(role: &str, more_cluster: &str, more_group: &str) -> Source
     }
 }
 
+/// The same with a part of the stored cluster replaced.
+pub(crate) fn stored_with(role: &str, from: &str, to: &str) -> Sources {
+    let mut sources = stored(role, "", "");
+    let text = cluster("").text.replace(from, to);
+    sources.cluster = Some(document("cluster", &text));
+    sources
+}
+
 /// What documents lower to.
 pub(crate) fn lowered(sources: &Sources) -> Lowered {
     lower(sources, &instance()).expect("the documents lower")
