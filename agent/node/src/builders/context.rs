@@ -13,6 +13,7 @@ use quake_model::item::{Subject, Unit, Usage};
 use quake_model::spec::{AssetKind, AssetSpec, Role};
 use quake_model::step::Place;
 use std::collections::BTreeMap;
+use std::ops::Deref;
 
 /// Keys, certificates and tokens of the API server and its neighbours.
 const SRV: &str = "/srv/kubernetes";
@@ -39,17 +40,16 @@ pub struct Inputs<'a> {
 /// What a builder may know. Equal contexts yield equal items.
 #[derive(Debug, Clone)]
 pub struct Context<'a> {
-    /// `kube_env.yaml`.
-    pub boot: &'a BootConfig,
-    pub config: &'a NodeupConfig,
-    pub instance: &'a InstanceFacts,
-    /// What else is known of the machine.
-    pub machine: &'a Machine,
-    pub distribution: Distribution,
-    /// What was read from the state store, or sent by kops-controller.
-    pub objects: &'a Objects,
-    members: &'a BTreeMap<Digest, Vec<String>>,
+    inputs: Inputs<'a>,
     node_name: String,
+}
+
+impl<'a> Deref for Context<'a> {
+    type Target = Inputs<'a>;
+
+    fn deref(&self) -> &Inputs<'a> {
+        &self.inputs
+    }
 }
 
 impl<'a> Context<'a> {
@@ -59,16 +59,8 @@ impl<'a> Context<'a> {
     ///
     /// `config.unsupported` where the node's name is to be made of its address, and the subnet names hosts otherwise.
     pub fn new(inputs: Inputs<'a>) -> Result<Self, Fault> {
-        Ok(Self {
-            node_name: node_name(inputs.config, inputs.instance)?,
-            boot: inputs.boot,
-            config: inputs.config,
-            instance: inputs.instance,
-            machine: inputs.machine,
-            distribution: inputs.distribution,
-            objects: inputs.objects,
-            members: inputs.members,
-        })
+        let node_name = node_name(inputs.config, inputs.instance)?;
+        Ok(Self { inputs, node_name })
     }
 
     /// The node's name in its cluster.
@@ -206,7 +198,7 @@ impl<'a> Context<'a> {
     ///
     /// `None` before the archives are in the store: before all of them where none that is there has such a file.
     pub fn members(&self, holds: impl Fn(&str) -> bool) -> Option<Vec<(&'a Digest, &'a str)>> {
-        let members: &'a BTreeMap<_, Vec<String>> = self.members;
+        let members: &'a BTreeMap<_, Vec<String>> = self.inputs.members;
         if members.is_empty() {
             return None;
         }
@@ -278,18 +270,32 @@ impl<'a> Context<'a> {
     ///
     /// As [`keypair_id`](Self::keypair_id).
     pub fn issuer(&self, keyset: &str) -> Result<Issuer, Fault> {
-        let keyset_name = keyset.to_owned();
         let keypair_id = self.keypair_id(keyset)?.to_owned();
-        Ok(if self.has_api_server() {
-            Issuer::Ca {
-                keyset: keyset_name,
-                keypair_id,
-            }
-        } else {
-            Issuer::Controller {
-                keyset: keyset_name,
-                keypair_id,
-            }
+        let keyset = keyset.to_owned();
+        Ok(match self.has_api_server() {
+            true => Issuer::Ca { keyset, keypair_id },
+            false => Issuer::Controller { keyset, keypair_id },
+        })
+    }
+
+    /// A certificate that a CA of `keyset` signs, for no other names than its subject's.
+    ///
+    /// # Errors
+    ///
+    /// As [`keypair_id`](Self::keypair_id).
+    pub fn order(
+        &self,
+        name: &str,
+        keyset: &str,
+        subject: Subject,
+        usage: Usage,
+    ) -> Result<CertificateOrder, Fault> {
+        Ok(CertificateOrder {
+            name: name.to_owned(),
+            issuer: self.issuer(keyset)?,
+            subject,
+            usage,
+            names: Vec::new(),
         })
     }
 

@@ -3,7 +3,7 @@
 use super::expected_etcd;
 use crate::steps;
 use quake_model::expected::Expected;
-use quake_model::item::Item;
+use quake_model::item::{Item, Source};
 use quake_model::spec::{NodeSpec, Role};
 
 /// The API server of a node that has one.
@@ -35,13 +35,14 @@ pub(crate) fn expect(expected: &mut Expected, spec: &NodeSpec) {
 }
 
 fn api_server(spec: &NodeSpec) -> Option<&str> {
-    spec.items.iter().find_map(|item| match item {
-        Item::File(file) if file.path == spec.kubelet.kubeconfig_path => match &file.source {
-            quake_model::item::Source::Kubeconfig(kubeconfig) => Some(kubeconfig.server.as_str()),
-            quake_model::item::Source::Bytes(_) | quake_model::item::Source::Issued { .. } => None,
-        },
-        _ => None,
-    })
+    let mut files = spec.items.iter().filter_map(Item::file);
+    match &files
+        .find(|file| file.path == spec.kubelet.kubeconfig_path)?
+        .source
+    {
+        Source::Kubeconfig(kubeconfig) => Some(&kubeconfig.server),
+        Source::Bytes(_) | Source::Issued { .. } => None,
+    }
 }
 
 /// Where an asset that is one file is placed.

@@ -61,10 +61,7 @@ pub fn containers(spec: &NodeSpec, paths: &BTreeSet<String>) -> BTreeSet<String>
         .filter_map(Item::file)
         .filter(|file| file.path.starts_with(MANIFESTS));
     let mut found: BTreeSet<String> = manifests
-        .filter_map(|file| match &file.source {
-            Source::Bytes(contents) => Some(String::from_utf8_lossy(&contents.0)),
-            Source::Issued { .. } | Source::Kubeconfig(_) => None,
-        })
+        .filter_map(File::text)
         .filter_map(|text| parse("a static pod", &text).ok())
         .flat_map(|pod| readers(&pod.to_json(), paths))
         .collect();

@@ -135,67 +135,38 @@ mod tests {
     }
 
     /// Shape, section, and the flags kops makes of it.
-    const TABLE: &[(&str, &str, &[&str])] = &[
-        (
-            KUBELET,
-            "allowPrivileged: true",
-            &["--allow-privileged=true"],
-        ),
-        (
-            KUBELET,
-            "allowPrivileged: false",
-            &["--allow-privileged=false"],
-        ),
-        (KUBELET, "cgroupRoot: /", &["--cgroup-root=/"]),
-        (KUBELET, "cgroupRoot: \"\"", &[]),
-        (KUBELET, "resolvConf: \"\"", &["--resolv-conf="]),
-        (KUBELET, "logLevel: 2", &["--v=2"]),
-        (KUBELET, "logLevel: 0", &[]),
-        (PROXY, "logLevel: 0", &["--v=0"]),
-        (KUBELET, "evictionPressureTransitionPeriod: 0s", &[]),
-        (
-            KUBELET,
-            "runtimeRequestTimeout: 60s",
-            &["--runtime-request-timeout=1m0s"],
-        ),
-        (KUBELET, "maxPods: null", &[]),
-        (
-            KUBELET,
-            "featureGates: {B: \"1\", A: x}",
-            &["--feature-gates=A=x,B=1"],
-        ),
-        (KUBELET, "featureGates: {}", &[]),
-        (API, "etcdServers: [b, a]", &["--etcd-servers=b,a"]),
-        (API, "etcdServers: []", &[]),
-        (API, "image: x\ndisableBasicAuth: true", &[]),
-        (
-            DOCKER,
-            "logOpt: [b=1, a=2]",
-            &["--log-opt=a=2", "--log-opt=b=1"],
-        ),
-        (
-            DOCKER,
-            "storage: \"overlay2,aufs\"",
-            &["--storage-driver=overlay2,aufs"],
-        ),
-        (DOCKER, "version: 1.10\nskipInstall: true", &[]),
-        (
-            MANAGER,
-            "leaderElection: {leaderElect: true}",
-            &["--leader-elect=true"],
-        ),
-        (MANAGER, "kubeAPIQPS: 20.5", &["--kube-api-qps=20.5"]),
-    ];
-    const API: &str = "KubeAPIServerConfig";
-    const DOCKER: &str = "DockerConfig";
-    const KUBELET: &str = "KubeletConfigSpec";
-    const MANAGER: &str = "KubeControllerManagerConfig";
-    const PROXY: &str = "KubeProxyConfig";
+    const TABLE: &str = r#"
+        KubeletConfigSpec | allowPrivileged: true | --allow-privileged=true
+        KubeletConfigSpec | allowPrivileged: false | --allow-privileged=false
+        KubeletConfigSpec | cgroupRoot: / | --cgroup-root=/
+        KubeletConfigSpec | cgroupRoot: "" |
+        KubeletConfigSpec | resolvConf: "" | --resolv-conf=
+        KubeletConfigSpec | logLevel: 2 | --v=2
+        KubeletConfigSpec | logLevel: 0 |
+        KubeProxyConfig | logLevel: 0 | --v=0
+        KubeletConfigSpec | evictionPressureTransitionPeriod: 0s |
+        KubeletConfigSpec | runtimeRequestTimeout: 60s | --runtime-request-timeout=1m0s
+        KubeletConfigSpec | maxPods: null |
+        KubeletConfigSpec | featureGates: {B: "1", A: x} | --feature-gates=A=x,B=1
+        KubeletConfigSpec | featureGates: {} |
+        KubeAPIServerConfig | etcdServers: [b, a] | --etcd-servers=b,a
+        KubeAPIServerConfig | etcdServers: [] |
+        KubeAPIServerConfig | {image: x, disableBasicAuth: true} |
+        DockerConfig | logOpt: [b=1, a=2] | --log-opt=a=2 --log-opt=b=1
+        DockerConfig | storage: "overlay2,aufs" | --storage-driver=overlay2,aufs
+        DockerConfig | {version: 1.10, skipInstall: true} |
+        KubeControllerManagerConfig | leaderElection: {leaderElect: true} | --leader-elect=true
+        KubeControllerManagerConfig | kubeAPIQPS: 20.5 | --kube-api-qps=20.5
+    "#;
 
     #[test]
     fn each_kind_of_value_becomes_the_flag_kops_makes_of_it() {
-        for (shape, text, wanted) in TABLE {
-            assert_eq!(flags(shape, text), *wanted, "{text}");
+        for line in TABLE.lines().filter(|line| !line.trim().is_empty()) {
+            let [shape, text, wanted] = line.split('|').map(str::trim).collect::<Vec<_>>()[..]
+            else {
+                panic!("{line}")
+            };
+            assert_eq!(flags(shape, text).join(" "), wanted, "{line}");
         }
     }
 

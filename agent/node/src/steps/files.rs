@@ -49,7 +49,8 @@ pub fn files(
     // A directory's mode and owner are set before a file of it is written by somebody else than root.
     actions.sort_by_key(|action| !matches!(action, Action::MakeDirectory { .. }));
     let mut seen = BTreeSet::new();
-    let pending = spec.items.iter().flat_map(reactions_of);
+    let files = spec.items.iter().filter_map(Item::file);
+    let pending = files.flat_map(|file| &file.on_change);
     let pending: Vec<Action> = pending
         .filter(|reaction| seen.insert(reaction.subject()))
         .cloned()
@@ -70,11 +71,13 @@ pub fn files(
 pub fn etcd_manifests(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
     let (issued, owners) = (Issued::default(), Owners::default());
     let mut steps = Vec::new();
-    for item in &spec.items {
-        if let Item::File(file) = item
-            && is_held(spec, file)
-            && let Some(file) = write(file, &issued, &owners)?
-        {
+    for file in spec
+        .items
+        .iter()
+        .filter_map(Item::file)
+        .filter(|file| is_held(spec, file))
+    {
+        if let Some(file) = write(file, &issued, &owners)? {
             steps.push(Step::new(Phase::Storage, Action::WriteFile(file)));
         }
     }
@@ -89,18 +92,10 @@ fn is_held(spec: &NodeSpec, file: &File) -> bool {
 
 /// What must follow a change of the file at `path`.
 pub fn reactions<'a>(spec: &'a NodeSpec, path: &str) -> &'a [Reaction] {
-    let found = spec.items.iter().find_map(|item| match item {
-        Item::File(file) if file.path == path => Some(file.on_change.as_slice()),
-        _ => None,
-    });
-    found.unwrap_or_default()
-}
-
-fn reactions_of(item: &Item) -> &[Reaction] {
-    match item {
-        Item::File(file) => &file.on_change,
-        _ => &[],
-    }
+    let mut files = spec.items.iter().filter_map(Item::file);
+    files
+        .find(|file| file.path == path)
+        .map_or(&[], |file| &file.on_change)
 }
 
 pub(super) fn write(

@@ -9,7 +9,7 @@ use super::services::{RUNTIME, units, wanted};
 use super::sources::Issued;
 use quake_model::digest::Digest;
 use quake_model::fault::Fault;
-use quake_model::item::{File, Item, Source, Unit, UnitState};
+use quake_model::item::{Item, Unit, UnitState};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Step, WriteFile};
@@ -56,18 +56,12 @@ fn has_forerunner(spec: &NodeSpec, runtime: &Unit) -> bool {
             .filter(|line| line.trim_start().starts_with("Before="))
             .any(|line| line.contains(&runtime.name))
     };
-    spec.items.iter().any(|item| match item {
-        Item::Unit(unit) => unit
-            .file
-            .as_ref()
-            .is_some_and(|file| goes_before(&file.text)),
-        Item::File(File {
-            path,
-            source: Source::Bytes(contents),
-            ..
-        }) => path.contains("/systemd/") && goes_before(&String::from_utf8_lossy(&contents.0)),
-        _ => false,
-    })
+    let mut texts = units(spec).filter_map(|unit| unit.file.as_ref());
+    let mut files = spec.items.iter().filter_map(Item::file);
+    texts.any(|file| goes_before(&file.text))
+        || files.any(|file| {
+            file.path.contains("/systemd/") && file.text().is_some_and(|text| goes_before(&text))
+        })
 }
 
 /// The runtime's files and its start, in the phase of the downloads; none while its archive's members are not known. Files

@@ -3,7 +3,7 @@
 use crate::images;
 use crate::plan_inputs::PlanInputs;
 use crate::steps::conditions::kubelet_healthz;
-use quake_model::item::{Autostart, File, Item, Source, Unit, UnitState};
+use quake_model::item::{Autostart, File, Item, Unit, UnitState};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
 use quake_model::step::{Action, Condition, Need, StartUnit, Step};
@@ -73,20 +73,12 @@ fn requires_kubelet(spec: &NodeSpec, unit: &Unit) -> bool {
         lines.any(|line| line.starts_with("Requires=") && line.contains(KUBELET))
     };
     let own = format!("{UNIT_FOLDER}/{}", unit.name);
-    let text_of = |item: &Item| match item {
-        Item::File(File {
-            path,
-            source: Source::Bytes(contents),
-            ..
-        }) if path.ends_with(&own) => Some(String::from_utf8_lossy(&contents.0).into_owned()),
-        _ => None,
-    };
+    let mut files = spec.items.iter().filter_map(Item::file);
     match &unit.file {
         Some(file) => requires(&file.text),
-        None => spec
-            .items
-            .iter()
-            .find_map(text_of)
+        None => files
+            .find(|file| file.path.ends_with(&own))
+            .and_then(File::text)
             .is_some_and(|text| requires(&text)),
     }
 }
@@ -110,13 +102,10 @@ fn pulls(spec: &NodeSpec) -> impl Iterator<Item = Step> {
 /// their files again when they change, and that is all.
 fn strangers(spec: &NodeSpec) -> impl Iterator<Item = String> {
     let known: BTreeSet<&str> = units(spec).map(|unit| unit.name.as_str()).collect();
-    let names = spec.items.iter().filter_map(|item| match item {
-        Item::File(file) => {
-            let (folder, name) = file.path.rsplit_once('/')?;
-            let is_unit = SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
-            (is_unit && folder.ends_with(UNIT_FOLDER)).then_some(name)
-        }
-        _ => None,
+    let names = spec.items.iter().filter_map(Item::file).filter_map(|file| {
+        let (folder, name) = file.path.rsplit_once('/')?;
+        let is_unit = SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
+        (is_unit && folder.ends_with(UNIT_FOLDER)).then_some(name)
     });
     let names: BTreeSet<String> = names
         // A template is no unit before somebody names an instance of it.

@@ -7,22 +7,8 @@ use quake_node::distribution::Distribution;
 use std::fs;
 
 /// Those that kops' table has. Container-Optimized OS, which it has too, runs nowhere but in Google's cloud.
-const KNOWN: &[&str] = &[
-    "amazonlinux2023",
-    "debian11",
-    "debian12",
-    "debian13",
-    "flatcar",
-    "rhel8",
-    "rhel9",
-    "rocky10",
-    "rocky8",
-    "rocky9",
-    "ubuntu2204",
-    "ubuntu2404",
-    "ubuntu2510",
-    "ubuntu2604",
-];
+const KNOWN: &str = "amazonlinux2023 debian11 debian12 debian13 flatcar rhel8 rhel9 rocky10 rocky8 rocky9 \
+    ubuntu2204 ubuntu2404 ubuntu2510 ubuntu2604";
 
 #[test]
 fn every_distribution_is_recognised_or_refused_as_kops_does() {
@@ -49,5 +35,5 @@ fn every_distribution_is_recognised_or_refused_as_kops_does() {
             }
         }
     }
-    assert_eq!(known, KNOWN);
+    assert_eq!(known.join(" "), KNOWN);
 }

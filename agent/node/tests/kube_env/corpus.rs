@@ -8,8 +8,10 @@ use quake_node::config::check;
 use quake_node::config::legacy::{Form, lower, read_cluster, read_instance_group};
 use quake_node::user_data::find_documents;
 
-fn texts(flags: &[Flag]) -> Vec<String> {
-    flags.iter().map(Flag::to_string).collect()
+/// Flags as a command line has them.
+fn texts(flags: &[Flag]) -> String {
+    let flags: Vec<String> = flags.iter().map(Flag::to_string).collect();
+    flags.join(" ")
 }
 
 fn seed() -> Option<NodeSpec> {
@@ -115,42 +117,23 @@ fn the_seed_is_a_control_plane_of_1_8_7_with_kubenet_and_docker() {
         panic!("docker is the only runtime of this kops generation");
     };
     assert_eq!(docker.version.as_deref(), Some("1.13.1"));
-    let wanted = [
-        "--ip-masq=false",
-        "--iptables=false",
-        "--log-driver=json-file",
-        "--log-level=warn",
-        "--log-opt=max-file=5",
-        "--log-opt=max-size=10m",
-        "--storage-driver=overlay,aufs",
-    ];
+    let wanted = "--ip-masq=false --iptables=false --log-driver=json-file --log-level=warn \
+        --log-opt=max-file=5 --log-opt=max-size=10m --storage-driver=overlay,aufs";
     assert_eq!(texts(&docker.flags), wanted);
 }
 
 #[test]
 fn the_kubelet_of_the_seed_has_the_flags_nodeup_gave_it() {
     let Some(spec) = seed() else { return };
-    let eviction = "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<10%,imagefs.inodesFree<5%";
-    let wanted = [
-        "--allow-privileged=true",
-        "--cgroup-root=/",
-        "--cloud-provider=aws",
-        "--cluster-dns=100.64.0.10",
-        "--cluster-domain=cluster.local",
-        "--enable-debugging-handlers=true",
-        &format!("--eviction-hard={eviction}"),
-        "--feature-gates=ExperimentalCriticalPodAnnotation=true",
-        "--hostname-override=ip-10-0-0-10.us-west-2.compute.internal",
-        "--kubeconfig=/var/lib/kubelet/kubeconfig",
-        "--network-plugin-mtu=9001",
-        "--network-plugin=kubenet",
-        "--non-masquerade-cidr=100.64.0.0/10",
-        "--pod-infra-container-image=gcr.io/google_containers/pause-amd64:3.0",
-        "--pod-manifest-path=/etc/kubernetes/manifests",
-        "--register-schedulable=true",
-        "--require-kubeconfig=true",
-        "--v=2",
-    ];
+    let wanted = "--allow-privileged=true --cgroup-root=/ --cloud-provider=aws --cluster-dns=100.64.0.10 \
+        --cluster-domain=cluster.local --enable-debugging-handlers=true \
+        --eviction-hard=memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<10%,imagefs.inodesFree<5% --feature-gates=ExperimentalCriticalPodAnnotation=true \
+        --hostname-override=ip-10-0-0-10.us-west-2.compute.internal \
+        --kubeconfig=/var/lib/kubelet/kubeconfig --network-plugin-mtu=9001 \
+        --network-plugin=kubenet --non-masquerade-cidr=100.64.0.0/10 \
+        --pod-infra-container-image=gcr.io/google_containers/pause-amd64:3.0 \
+        --pod-manifest-path=/etc/kubernetes/manifests --register-schedulable=true \
+        --require-kubeconfig=true --v=2";
     assert_eq!(texts(&spec.kubelet.flags), wanted);
     let labels: Vec<String> = spec
         .kubelet
@@ -176,44 +159,25 @@ fn the_control_plane_of_the_seed_has_the_flags_nodeup_gave_it() {
     let plane = spec.control_plane.expect("the seed is a control plane");
     assert_eq!(plane.internal_name, "api.internal.abc.joshdurbin.net");
     assert!(!plane.encryption_config);
-    let wanted = [
-        "--address=127.0.0.1",
-        "--admission-control=Initializers,NamespaceLifecycle,LimitRanger,ServiceAccount,PersistentVolumeLabel,DefaultStorageClass,DefaultTolerationSeconds,NodeRestriction,Priority,ResourceQuota",
-        "--allow-privileged=true",
-        "--anonymous-auth=false",
-        "--apiserver-count=1",
-        "--authorization-mode=AlwaysAllow",
-        "--cloud-provider=aws",
-        "--etcd-servers-overrides=/events#http://127.0.0.1:4002",
-        "--etcd-servers=http://127.0.0.1:4001",
-        "--insecure-port=8080",
-        "--kubelet-preferred-address-types=InternalIP,Hostname,ExternalIP",
-        "--requestheader-allowed-names=aggregator",
-        "--requestheader-extra-headers-prefix=X-Remote-Extra-",
-        "--requestheader-group-headers=X-Remote-Group",
-        "--requestheader-username-headers=X-Remote-User",
-        "--secure-port=443",
-        "--service-cluster-ip-range=100.64.0.0/13",
-        "--storage-backend=etcd2",
-        "--v=2",
-    ];
+    let wanted = "--address=127.0.0.1 \
+        --admission-control=Initializers,NamespaceLifecycle,LimitRanger,ServiceAccount,PersistentVolumeLabel,DefaultStorageClass,DefaultTolerationSeconds,NodeRestriction,Priority,ResourceQuota \
+        --allow-privileged=true --anonymous-auth=false --apiserver-count=1 \
+        --authorization-mode=AlwaysAllow --cloud-provider=aws \
+        --etcd-servers-overrides=/events#http://127.0.0.1:4002 \
+        --etcd-servers=http://127.0.0.1:4001 --insecure-port=8080 \
+        --kubelet-preferred-address-types=InternalIP,Hostname,ExternalIP \
+        --requestheader-allowed-names=aggregator \
+        --requestheader-extra-headers-prefix=X-Remote-Extra- \
+        --requestheader-group-headers=X-Remote-Group \
+        --requestheader-username-headers=X-Remote-User --secure-port=443 \
+        --service-cluster-ip-range=100.64.0.0/13 --storage-backend=etcd2 --v=2";
     assert_eq!(texts(&plane.api_server.flags), wanted);
-    let wanted = [
-        "--allocate-node-cidrs=true",
-        "--attach-detach-reconcile-sync-period=1m0s",
-        "--cloud-provider=aws",
-        "--cluster-cidr=100.96.0.0/11",
-        "--cluster-name=abc.joshdurbin.net",
-        "--configure-cloud-routes=true",
-        "--leader-elect=true",
-        "--use-service-account-credentials=true",
-        "--v=2",
-    ];
+    let wanted = "--allocate-node-cidrs=true --attach-detach-reconcile-sync-period=1m0s \
+        --cloud-provider=aws --cluster-cidr=100.96.0.0/11 --cluster-name=abc.joshdurbin.net \
+        --configure-cloud-routes=true --leader-elect=true \
+        --use-service-account-credentials=true --v=2";
     assert_eq!(texts(&plane.controller_manager.flags), wanted);
-    assert_eq!(
-        texts(&plane.scheduler.flags),
-        ["--leader-elect=true", "--v=2"]
-    );
+    assert_eq!(texts(&plane.scheduler.flags), "--leader-elect=true --v=2");
     let etcd: Vec<(&str, &str)> = spec
         .etcd
         .iter()

@@ -12,138 +12,99 @@ const PATH: &str = "/etc/sysctl.d/99-k8s-general.conf";
 /// Ports kept for services where the spec names none: kube-apiserver's own default.
 const DEFAULT_NODE_PORTS: &str = "30000-32767";
 
-/// A setting and why it is made.
-struct Setting {
-    why: &'static str,
-    lines: Vec<String>,
-}
-
-/// Settings that depend on nothing: why, and the lines. The values are those kops 1.32 to 1.37 give their nodes (nodeup's
-/// sysctl builder), so that a node behaves as its neighbours do.
-const FIXED: &[(&str, &[&str])] = &[
-    (
-        "Connections: bursts of new ones, large buffers for those who ask, no slow start for those kept open.",
-        &[
-            "net.core.somaxconn = 32768",
-            "net.core.rmem_max = 16777216",
-            "net.core.wmem_max = 16777216",
-            "net.ipv4.tcp_wmem = 4096 87380 16777216",
-            "net.ipv4.tcp_rmem = 4096 87380 16777216",
-            "net.ipv4.tcp_max_syn_backlog = 8096",
-            "net.ipv4.tcp_slow_start_after_idle = 0",
-            "net.ipv4.tcp_tw_reuse = 1",
-            "net.core.netdev_max_backlog = 16384",
-        ],
-    ),
-    (
-        "Every pod of the node shares these limits.",
-        &[
-            "fs.file-max = 2097152",
-            "fs.inotify.max_user_instances = 8192",
-        ],
-    ),
-    (
-        "kubelet refuses to run with others (protectKernelDefaults).",
-        &[
-            "vm.overcommit_memory = 1",
-            "kernel.panic = 10",
-            "kernel.panic_on_oops = 1",
-        ],
-    ),
-    (
-        "Addresses are reused quickly in a VPC, so stale neighbours must go.",
-        &["net.ipv4.neigh.default.gc_thresh1=0"],
-    ),
-];
-
 /// The settings as a file, which the kernel is told of when it changes.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    let mut text = String::from("# Written by quake-agent; changes are lost at the next boot.\n");
-    for setting in settings(context) {
-        text.push_str(&format!("\n# {}\n", setting.why));
-        for line in setting.lines {
-            text.push_str(&line);
-            text.push('\n');
-        }
-    }
-    let file = File::plain(PATH, text).then(Reaction::ApplySysctls);
+    let file = File::plain(PATH, text(context)).then(Reaction::ApplySysctls);
     Ok(vec![Item::File(file)])
 }
 
-fn settings(context: &Context<'_>) -> Vec<Setting> {
-    let one = |why, line: String| Setting {
-        why,
-        lines: vec![line],
-    };
+/// Settings that depend on nothing but the ports. The values are those kops 1.32 to 1.37 give their nodes (nodeup's sysctl
+/// builder), so that a node behaves as its neighbours do.
+fn fixed(ports: &str) -> String {
+    format!(
+        "\
+# Written by quake-agent; changes are lost at the next boot.
+
+# Databases and search engines map many files.
+vm.max_map_count = 1048576
+
+# A node that hangs should say where, and restart instead of lingering.
+kernel.softlockup_panic = 1
+kernel.softlockup_all_cpu_backtrace = 1
+
+# Outgoing connections leave the ports of services alone.
+net.ipv4.ip_local_reserved_ports = {ports}
+
+# Connections: bursts of new ones, large buffers for those who ask, no slow start for those kept open.
+net.core.somaxconn = 32768
+net.core.rmem_max = 16777216
+net.core.wmem_max = 16777216
+net.ipv4.tcp_wmem = 4096 87380 16777216
+net.ipv4.tcp_rmem = 4096 87380 16777216
+net.ipv4.tcp_max_syn_backlog = 8096
+net.ipv4.tcp_slow_start_after_idle = 0
+net.ipv4.tcp_tw_reuse = 1
+net.core.netdev_max_backlog = 16384
+
+# Every pod of the node shares these limits.
+fs.file-max = 2097152
+fs.inotify.max_user_instances = 8192
+
+# kubelet refuses to run with others (protectKernelDefaults).
+vm.overcommit_memory = 1
+kernel.panic = 10
+kernel.panic_on_oops = 1
+
+# Addresses are reused quickly in a VPC, so stale neighbours must go.
+net.ipv4.neigh.default.gc_thresh1=0
+"
+    )
+}
+
+fn text(context: &Context<'_>) -> String {
     let config = context.config;
     let ports = config.settings.service_node_ports.as_deref();
-    let mut all = vec![
-        one(
-            "Databases and search engines map many files.",
-            "vm.max_map_count = 1048576".to_owned(),
-        ),
-        Setting {
-            why: "A node that hangs should say where, and restart instead of lingering.",
-            lines: vec![
-                "kernel.softlockup_panic = 1".to_owned(),
-                "kernel.softlockup_all_cpu_backtrace = 1".to_owned(),
-            ],
-        },
-        one(
-            "Outgoing connections leave the ports of services alone.",
-            format!(
-                "net.ipv4.ip_local_reserved_ports = {}",
-                ports.unwrap_or(DEFAULT_NODE_PORTS)
-            ),
-        ),
-    ];
-    all.extend(FIXED.iter().map(|(why, lines)| Setting {
-        why,
-        lines: lines.iter().map(|line| (*line).to_owned()).collect(),
-    }));
-    all.extend(router_advertisements(context));
-    all.push(one(
-        "Pods reach other nodes.",
-        if context.is_ipv6_only() {
-            "net.ipv6.conf.all.forwarding=1".to_owned()
-        } else {
-            "net.ipv4.ip_forward=1".to_owned()
-        },
-    ));
+    let mut text = fixed(ports.unwrap_or(DEFAULT_NODE_PORTS));
+    let mut add = |why: &str, lines: &[String]| {
+        if !lines.is_empty() {
+            text.push_str(&format!("\n# {why}\n{}\n", lines.join("\n")));
+        }
+    };
+    add(
+        "Forwarding hosts ignore router advertisements, and with them the default route.",
+        &router_advertisements(context),
+    );
+    let forwards = match context.is_ipv6_only() {
+        true => "net.ipv6.conf.all.forwarding=1",
+        false => "net.ipv4.ip_forward=1",
+    };
+    add("Pods reach other nodes.", &[forwards.to_owned()]);
     if matches!(config.network.provider, Provider::Cilium { .. }) {
         let names = ["all", "lxc*", "cilium_*"];
-        all.push(Setting {
-            why: "Cilium routes packets in ways that a reverse path filter drops.",
-            lines: names
-                .map(|name| format!("net.ipv4.conf.{name}.rp_filter=0"))
-                .into(),
-        });
+        add(
+            "Cilium routes packets in ways that a reverse path filter drops.",
+            &names.map(|name| format!("net.ipv4.conf.{name}.rp_filter=0")),
+        );
     }
-    if !config.settings.sysctls.is_empty() {
-        all.push(Setting {
-            why: "From the cluster's or the instance group's sysctlParameters; they come last and so win.",
-            lines: config.settings.sysctls.clone(),
-        });
-    }
-    all
+    add(
+        "From the cluster's or the instance group's sysctlParameters; they come last and so win.",
+        &config.settings.sysctls,
+    );
+    text
 }
 
 /// Debian 11 takes the default route of IPv6 from advertisements only on interfaces that are told so, one by one: the
 /// setting for all of them counts for those to come. A forwarding host otherwise ignores advertisements.
-fn router_advertisements(context: &Context<'_>) -> Option<Setting> {
+fn router_advertisements(context: &Context<'_>) -> Vec<String> {
     let distribution = context.distribution;
     let is_debian_11 = distribution.project == Project::Debian && distribution.version == (11, 0);
-    let lines: Vec<String> = context
-        .machine
-        .interfaces
-        .keys()
-        .filter(|name| name.starts_with("ens"))
-        .map(|name| format!("net.ipv6.conf.{name}.accept_ra=2"))
-        .collect();
-    (is_debian_11 && context.is_ipv6_only() && !lines.is_empty()).then_some(Setting {
-        why: "Forwarding hosts ignore router advertisements, and with them the default route.",
-        lines,
-    })
+    if !is_debian_11 || !context.is_ipv6_only() {
+        return Vec::new();
+    }
+    let names = context.machine.interfaces.keys();
+    let names = names.filter(|name| name.starts_with("ens"));
+    let lines = names.map(|name| format!("net.ipv6.conf.{name}.accept_ra=2"));
+    lines.collect()
 }
 
 #[cfg(test)]

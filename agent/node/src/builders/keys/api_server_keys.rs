@@ -7,9 +7,7 @@ use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
 use crate::config::current::Section;
 use quake_model::fault::{Code, Fault};
-use quake_model::item::{
-    AlternateName, CertificateOrder, File, IssuedPart, Item, Source, Subject, Usage,
-};
+use quake_model::item::{AlternateName, File, IssuedPart, Item, Source, Subject, Usage};
 use quake_model::step::Contents;
 
 /// The certificates, keys and secrets below `/srv/kubernetes/kube-apiserver`.
@@ -19,13 +17,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     let mut items = server(context)?;
     for (name, keyset, common_name) in CLIENTS {
-        let order = CertificateOrder {
-            name: (*name).to_owned(),
-            issuer: context.issuer(keyset)?,
-            subject: Subject::named(common_name),
-            usage: Usage::Client,
-            names: Vec::new(),
-        };
+        let subject = Subject::named(common_name);
+        let order = context.order(name, keyset, subject, Usage::Client)?;
         items.extend(context.pair(order, &path(context, name)));
     }
     for (name, ca) in [
@@ -69,13 +62,9 @@ fn section<'a>(context: &Context<'a>) -> Result<&'a Section, Fault> {
 /// The serving certificate. The CA follows it in the file: who federates with the cluster's token issuer takes the
 /// CA's fingerprint from what the server sends.
 fn server(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    let order = CertificateOrder {
-        name: SERVER.to_owned(),
-        issuer: context.issuer(KUBERNETES_CA)?,
-        subject: Subject::named("kubernetes-master"),
-        usage: Usage::Server,
-        names: names(context)?,
-    };
+    let subject = Subject::named("kubernetes-master");
+    let mut order = context.order(SERVER, KUBERNETES_CA, subject, Usage::Server)?;
+    order.names = names(context)?;
     let [order, certificate, key] = context.pair(order, &path(context, "server"));
     let certificate = match certificate {
         Item::File(file) => Item::File(File {
@@ -173,6 +162,7 @@ mod tests {
     use crate::builders::keys::stored::tests::with_keyset;
     use crate::builders::sample::Sample;
     use crate::keyset::read_secret;
+    use quake_model::item::CertificateOrder;
 
     use quake_model::spec::Role;
     use quake_model::step::Visibility;

@@ -7,7 +7,7 @@ use crate::config::current::Section;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_model::fault::Fault;
-use quake_model::item::{AlternateName, CertificateOrder, File, IssuedPart, Item, Source};
+use quake_model::item::{AlternateName, File, IssuedPart, Item, Source};
 use quake_model::item::{Subject, Usage};
 use serde_json::{Value, json};
 
@@ -52,15 +52,10 @@ fn aws(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         "server": "https://127.0.0.1:21362/authenticate",
         "certificate-authority-data": STANDARD.encode(context.ca_bundle(KUBERNETES_CA)?),
     });
-    let order = CertificateOrder {
-        name: AWS.to_owned(),
-        issuer: context.issuer(KUBERNETES_CA)?,
-        subject: Subject::named(AWS),
-        usage: Usage::Server,
-        names: ["localhost", "127.0.0.1"]
-            .map(AlternateName::from_text)
-            .into(),
-    };
+    let mut order = context.order(AWS, KUBERNETES_CA, Subject::named(AWS), Usage::Server)?;
+    order.names = ["localhost", "127.0.0.1"]
+        .map(AlternateName::from_text)
+        .into();
     let part = |name: &str, part| {
         let source = Source::Issued {
             order: AWS.to_owned(),

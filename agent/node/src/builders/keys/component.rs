@@ -38,15 +38,11 @@ impl Component {
     fn serving_order(&self, context: &Context<'_>) -> Result<CertificateOrder, Fault> {
         let domain = super::cluster_domain(context)?;
         let name = self.name;
-        Ok(CertificateOrder {
-            name: format!("{name}-server"),
-            issuer: context.issuer(KUBERNETES_CA)?,
-            subject: Subject::named(name),
-            usage: Usage::Server,
-            names: vec![AlternateName::Dns(format!(
-                "{name}.kube-system.svc.{domain}"
-            ))],
-        })
+        let (order, subject) = (format!("{name}-server"), Subject::named(name));
+        let mut order = context.order(&order, KUBERNETES_CA, subject, Usage::Server)?;
+        let name = format!("{name}.kube-system.svc.{domain}");
+        order.names = vec![AlternateName::Dns(name)];
+        Ok(order)
     }
 }
 

@@ -4,7 +4,7 @@ use super::stored;
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
 use quake_model::fault::Fault;
-use quake_model::item::{CertificateOrder, File, Item, Subject, Usage};
+use quake_model::item::{File, Item, Subject, Usage};
 
 /// The container's name, its static manifest's key, its user, and its common name.
 const NAME: &str = "kube-apiserver-healthcheck";
@@ -18,13 +18,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         return Ok(Vec::new());
     }
     let folder = format!("/etc/kubernetes/{NAME}/secrets");
-    let order = CertificateOrder {
-        name: NAME.to_owned(),
-        issuer: context.issuer(KUBERNETES_CA)?,
-        subject: Subject::named(NAME),
-        usage: Usage::Client,
-        names: Vec::new(),
-    };
+    let order = context.order(NAME, KUBERNETES_CA, Subject::named(NAME), Usage::Client)?;
     let mut items: Vec<Item> = context.pair(order, &format!("{folder}/client")).into();
     let ca_bundle = context.ca_bundle(KUBERNETES_CA)?;
     items.push(Item::File(File::plain(

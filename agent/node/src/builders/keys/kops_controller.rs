@@ -4,7 +4,7 @@ use super::stored;
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
 use quake_model::fault::Fault;
-use quake_model::item::{AlternateName, CertificateOrder, File, Item, Source, Subject, Usage};
+use quake_model::item::{AlternateName, File, Item, Source, Subject, Usage};
 
 /// Its user, and the number that its image has built in.
 const USER: (&str, u32) = ("kops-controller", 10011);
@@ -18,14 +18,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let order = CertificateOrder {
-        name: "kops-controller".to_owned(),
-        issuer: context.issuer(KUBERNETES_CA)?,
-        subject: Subject::named("kops-controller"),
-        usage: Usage::Server,
-        names: names(context),
-    };
-    let mut items: Vec<Item> = context.pair(order, &path("kops-controller")).into();
+    let (user, uid) = USER;
+    let mut order = context.order(user, KUBERNETES_CA, Subject::named(user), Usage::Server)?;
+    order.names = names(context);
+    let mut items: Vec<Item> = context.pair(order, &path(user)).into();
     let cilium = context.config.network.has_cilium_etcd;
     let cilium = cilium.then_some("etcd-clients-ca-cilium");
     for keyset in [KUBERNETES_CA].into_iter().chain(cilium) {
@@ -33,7 +29,6 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         items.extend(files.map(Item::File));
     }
     items.push(Item::File(keypair_ids(context)));
-    let (user, uid) = USER;
     let mut items = stored::given_to(user, "root", items);
     items.push(stored::container_user(user, uid, "/nonexistent"));
     Ok(items)

@@ -7,7 +7,7 @@ use super::KUBECONFIG;
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
 use quake_model::fault::Fault;
-use quake_model::item::{AlternateName, CertificateOrder, Item, Subject, Usage};
+use quake_model::item::{AlternateName, Item, Subject, Usage};
 
 /// The group of nodes; the API server lets its members do what nodes do.
 const NODES: &str = "system:nodes";
@@ -17,14 +17,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let user = format!("system:node:{}", context.node_name());
     let subject = Subject::named(&user).with_organization(NODES);
     let issuer = context.issuer(KUBERNETES_CA)?;
-    let client = context.kubeconfig("kubelet", subject, issuer.clone(), KUBECONFIG)?;
-    let order = CertificateOrder {
-        name: "kubelet-server".to_owned(),
-        issuer,
-        subject: Subject::named(context.node_name()),
-        usage: Usage::Server,
-        names: names(context),
-    };
+    let client = context.kubeconfig("kubelet", subject, issuer, KUBECONFIG)?;
+    let subject = Subject::named(context.node_name());
+    let mut order = context.order("kubelet-server", KUBERNETES_CA, subject, Usage::Server)?;
+    order.names = names(context);
     let server = context.pair(order, &context.srv("kubelet-server"));
     let server = server.map(|item| match item {
         Item::File(file) if file.mode == 0o600 => Item::File(file.mode(0o400)),

@@ -9,21 +9,17 @@ use quake_model::item::{File, Item, Source};
 use quake_model::spec::{EtcdProvider, NodeSpec};
 use quake_model::step::Contents;
 
-/// Keypairs of a control plane: name in the state store, file of the certificate, file of the key.
-const CONTROL_PLANE: &[(&str, &str, &str)] = &[
-    ("master", "server.cert", "server.key"),
+/// Keypairs of a control plane: name in the state store, files of the certificate and of the key.
+const CONTROL_PLANE: &[(&str, [&str; 2])] = &[
+    ("master", ["server.cert", "server.key"]),
     (
         "apiserver-proxy-client",
-        "proxy-client.cert",
-        "proxy-client.key",
+        ["proxy-client.cert", "proxy-client.key"],
     ),
-    (
-        "apiserver-aggregator",
-        "apiserver-aggregator.cert",
-        "apiserver-aggregator.key",
-    ),
-    ("kubelet-api", "kubelet-api.pem", "kubelet-api-key.pem"),
+    ("apiserver-aggregator", AGGREGATOR),
+    ("kubelet-api", ["kubelet-api.pem", "kubelet-api-key.pem"]),
 ];
+const AGGREGATOR: [&str; 2] = ["apiserver-aggregator.cert", "apiserver-aggregator.key"];
 
 /// The files, of those whose contents are known.
 pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
@@ -38,7 +34,7 @@ pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
             // The controller manager signs kubelets' certificates with it.
             files.key("ca", &layout::srv("ca.key"));
         }
-        for (name, certificate, key) in CONTROL_PLANE {
+        for (name, [certificate, key]) in CONTROL_PLANE {
             files.certificate(name, &layout::srv(certificate));
             files.key(name, &layout::srv(key));
         }

@@ -3,7 +3,7 @@
 
 use crate::builders::Context;
 use quake_model::fault::Fault;
-use quake_model::item::{CertificateOrder, File, Item, Subject, Usage};
+use quake_model::item::{File, Item, Subject, Usage};
 
 const AUTHORITY: &str = "etcd-clients-ca-cilium";
 
@@ -18,13 +18,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.config.network.has_cilium_etcd {
         return Ok(Vec::new());
     }
-    let order = CertificateOrder {
-        name: ORDER.to_owned(),
-        issuer: context.issuer(AUTHORITY)?,
-        subject: Subject::named("cilium"),
-        usage: Usage::Client,
-        names: Vec::new(),
-    };
+    let order = context.order(ORDER, AUTHORITY, Subject::named("cilium"), Usage::Client)?;
     let ca_bundle = context.ca_bundle(AUTHORITY)?;
     let ca_bundle = File::plain(&format!("{FOLDER}/etcd-ca.crt"), ca_bundle);
     let mut items = vec![Item::File(ca_bundle.mode(0o600))];
