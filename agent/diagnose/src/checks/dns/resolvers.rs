@@ -141,6 +141,14 @@ fn behind_stub(node: &Node<'_>, found: &Resolvers<'_>) -> Result<Verdict, Unseen
 /// What the C library reads, and what kubelet gives pods (it takes more domains since 1.28).
 fn too_many(node: &Node<'_>, found: &Resolvers<'_>) -> Result<Verdict, Unseen> {
     const SERVERS: usize = 3;
+    // systemd-resolved writes it where there is no domain; kubelet 1.25.0 gives it to pods (kubernetes issue 112135).
+    if found.domains == ["."] && kubernetes_minor(node) == Some(25) {
+        return Finding::new(
+            "the host has no search domain (`search .`), and kubelet 1.25 gives pods the domain `.`: programs with musl (Alpine) resolve no outside name",
+            "set a domain in the VPC's DHCP options, or Domains= in /etc/systemd/resolved.conf; or update kubelet; then delete the pods: they keep the file they were made with",
+        )
+        .warn();
+    }
     let domains = match kubernetes_minor(node) {
         Some(minor) if minor >= 28 => 32,
         _ => 6,

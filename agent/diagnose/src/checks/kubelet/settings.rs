@@ -35,7 +35,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = without_name_server(node) {
         return node.fail_after_boot(finding);
     }
-    let of_host = isolated(node)
+    let of_host = throttled_without_end(node)
+        .or_else(|| isolated(node))
         .or_else(|| swept(node))
         .or_else(|| without_images(node));
     match of_host {
@@ -119,6 +120,26 @@ fn without_images(node: &Node<'_>) -> Option<Finding> {
         Finding::new(
             format!("{directory} is a filesystem of its own, and evictionHard in {place} names no imagefs: it fills up, and kubelet reports no DiskPressure"),
             "add imagefs.available: 15% and imagefs.inodesFree: 5% to evictionHard (spec.kubelet.evictionHard in kops edit cluster), then roll the group",
+        )
+    })
+}
+
+/// Pods that stand still below their limits: the gate MemoryQoS sets `memory.high`, and a kernel before 5.9 throttles what
+/// reaches it without end (Kubernetes KEP-2570).
+fn throttled_without_end(node: &Node<'_>) -> Option<Finding> {
+    const ENDS_SINCE: (u64, u64) = (5, 9);
+    let by_flag = kubelet_flag(node, "feature-gates");
+    let is_set = by_flag.is_some_and(|gates| gates.contains("MemoryQoS=true"))
+        || kubelet_texts(node)
+            .iter()
+            .any(|(_, text)| text.lines().any(|line| line.trim() == "MemoryQoS: true"));
+    let kernel = node.text("/proc/sys/kernel/osrelease").ok()??;
+    let mut numbers = kernel.trim().split('.').map(str::parse::<u64>);
+    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    (is_set && version < ENDS_SINCE).then(|| {
+        Finding::new(
+            format!("kubelet's gate MemoryQoS is on, and kernel {} throttles a container that reaches memory.high without end: it neither runs nor is killed", kernel.trim()),
+            format!("take MemoryQoS out of featureGates in {} (kubelet.featureGates in the cluster spec), or take an image with kernel 5.9 or newer; systemctl restart kubelet.service, and delete the pods: memory.high stays set in theirs", kubelet_configuration(node)),
         )
     })
 }

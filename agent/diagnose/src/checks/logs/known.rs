@@ -54,6 +54,8 @@ struct Hit<'a> {
     line: &'a str,
     row: &'static LogLine,
     count: usize,
+    /// How many the log has of before, that were over by themselves.
+    earlier: usize,
     /// Its place in the log.
     at: usize,
     /// Whether the program ended with it.
@@ -123,6 +125,7 @@ fn start_of(line: &str) -> String {
 /// The known lines of a log that are not over, one of each row.
 fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
     let mut by_row: BTreeMap<&'static str, Hit<'a>> = BTreeMap::new();
+    let mut earlier: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut last = "";
     for (index, line) in log.lines.iter().enumerate() {
         let level = log.level(index);
@@ -132,15 +135,20 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
             // A check that knows lines of its own weighs them itself.
             false => most_exact(line).filter(|row| !row.from.is_empty()),
         };
-        let Some(row) = row.filter(|_| !log.is_over(index)) else {
+        let Some(row) = row else { continue };
+        if log.is_over(index) {
+            if !log.is_of_start(index) {
+                *earlier.entry(row.means).or_default() += 1;
+            }
             continue;
-        };
+        }
         last = row.means;
         let hit = by_row.entry(row.means).or_insert(Hit {
             log,
             line,
             row,
             count: 0,
+            earlier: 0,
             at: index,
             is_last: false,
             level,
@@ -152,6 +160,7 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
     }
     let mut hits: Vec<Hit<'a>> = by_row.into_values().collect();
     for hit in &mut hits {
+        hit.earlier = earlier.get(hit.row.means).copied().unwrap_or_default();
         hit.is_last = log.is_down && hit.row.means == last && log.is_near_end(hit.line);
     }
     hits
@@ -383,5 +392,13 @@ fn counts(hit: &Hit<'_>, one: &CheckReport, explains: bool) -> bool {
     if hit.count <= log_lines::usual(hit.line) {
         return false;
     }
-    is_reason(hit, explains) || hit.count >= hit.row.passing
+    is_reason(hit, explains) || hit.count >= hit.row.passing || is_lasting(hit)
+}
+
+/// How often a line came before, each time long before the next.
+const LASTING: usize = 2;
+
+/// Whether a line came again and again, and did so of late: what a healthy node logs in its first minutes does not.
+fn is_lasting(hit: &Hit<'_>) -> bool {
+    hit.earlier >= LASTING && hit.level != Level::Information && is_specific(hit.row)
 }

@@ -97,6 +97,9 @@ struct Override<'a> {
 
 fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let mut found: Vec<Override<'_>> = Vec::new();
+    if let Some(finding) = kills_containers(node) {
+        return finding.fail();
+    }
     for unit in UNITS {
         if let Some(finding) = masked(node, unit) {
             return finding.fail();
@@ -139,6 +142,31 @@ fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .fail(),
         false => finding.warn(),
     }
+}
+
+/// A runtime whose restart kills all containers: systemd then kills the shims with it. The units of containerd and docker have
+/// `KillMode=process` for that (systemd.kill(5)).
+fn kills_containers(node: &Node<'_>) -> Option<Finding> {
+    let kills = |text: &&str| {
+        let mut lines = text.lines().map(str::trim);
+        let last = lines.rfind(|line| line.starts_with("KillMode"));
+        let mode = last.and_then(|line| line.split_once('='));
+        mode.is_some_and(|(_, mode)| matches!(mode.trim(), "control-group" | "mixed"))
+    };
+    ["containerd.service", "docker.service"].iter().find_map(|unit| {
+        let is_of_unit = |path: &str| {
+            let mut folders = ABOVE.iter();
+            folders.any(|folder| path.starts_with(&format!("{folder}/{unit}.d/")))
+        };
+        let mut texts = node.survey().texts.iter();
+        let (path, _) = texts.rfind(|(path, text)| {
+            is_of_unit(path) && text.ok().map(String::as_str).is_some_and(|text| kills(&text))
+        })?;
+        Some(Finding::new(
+            format!("{path} lets systemd kill all containers of the node with each stop or restart of {unit}: KillMode is not process"),
+            format!("take KillMode out of {path} (the unit has KillMode=process); systemctl daemon-reload; then look who restarts {unit}"),
+        ))
+    })
 }
 
 /// A unit that leads to nothing, in one of the directories that win.
