@@ -1,6 +1,7 @@
 //! Known lines of any log: what they mean becomes part of the check that looks at the same thing.
 
 use super::collected::{KERNEL, Log};
+use super::ids::ids;
 use super::line::Level;
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
@@ -331,35 +332,6 @@ fn ends_with_more(hit: &Hit<'_>, means: &str) -> bool {
     is_error(rest) && is_error(&inner) && !means.contains(&inner)
 }
 
-/// The resources of AWS that a line names and its meaning does not, as the end of a clause.
-fn ids(line: &str, means: &str) -> String {
-    const KINDS: &[&str] = &[
-        "sg-", "subnet-", "vol-", "eni-", "rtb-", "vpc-", "snap-", "ami-",
-    ];
-    const DIGITS: usize = 8;
-    let is_id = |word: &&str| {
-        KINDS.iter().any(|kind| {
-            let digits = word.strip_prefix(kind);
-            digits.is_some_and(|digits| {
-                digits.len() >= DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
-            })
-        })
-    };
-    let mut found: Vec<&str> = Vec::new();
-    for word in line
-        .split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-        .filter(is_id)
-    {
-        if !found.contains(&word) && !means.contains(word) {
-            found.push(word);
-        }
-    }
-    match found.is_empty() {
-        true => String::new(),
-        false => format!(": {}", found.join(", ")),
-    }
-}
-
 /// Whether a row says by itself what its lines mean.
 fn is_specific(row: &LogLine) -> bool {
     const FEWEST: usize = 16;
@@ -398,7 +370,8 @@ fn counts(hit: &Hit<'_>, one: &CheckReport, explains: bool) -> bool {
 /// How often a line came before, each time long before the next.
 const LASTING: usize = 2;
 
-/// Whether a line came again and again, and did so of late: what a healthy node logs in its first minutes does not.
+/// Whether an error came again and again, and did so of late: what a healthy node logs in its first minutes does not. A warning
+/// that comes so is mostly about load.
 fn is_lasting(hit: &Hit<'_>) -> bool {
-    hit.earlier >= LASTING && hit.level != Level::Information && is_specific(hit.row)
+    hit.earlier >= LASTING && hit.level >= Level::Error && is_specific(hit.row)
 }

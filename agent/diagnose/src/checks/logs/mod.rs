@@ -3,6 +3,7 @@
 
 mod collected;
 mod errors;
+mod ids;
 mod known;
 mod line;
 #[cfg(test)]

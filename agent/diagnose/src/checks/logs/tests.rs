@@ -240,7 +240,7 @@ fn errors_of_one_kind_that_differ_in_their_end_are_told_with_the_innermost_of_th
 #[test]
 fn a_known_line_that_its_check_did_not_take_over_is_told() {
     let mut sample = Sample::worker();
-    let line = "E1121 03:21:00.0 1201 log.go:32] \"RunPodSandbox from runtime service failed\" err=\"rpc error: code = Unknown desc = failed to setup network for sandbox \\\"3f5a\\\": plugin type=\\\"gizmo\\\" failed (add): fork/exec /opt/cni/bin/gizmo: operation not permitted\"";
+    let line = "E1121 03:21:00.0 1201 log.go:32] \"RunPodSandbox from runtime service failed\" err=\"rpc error: code = Unknown desc = failed to setup network for sandbox \\\"3f5a\\\": plugin type=\\\"gizmo\\\" failed (add): set the gizmo: operation not permitted\"";
     sample.journal("kubelet.service", &[line, line]);
     let (status, said) = of(&report(&sample), "logs.errors");
     assert_eq!(status, Status::Warn, "{said}");
