@@ -1,0 +1,4 @@
+activation {
+  thin_pool_autoextend_threshold=100
+  thin_pool_autoextend_percent=20
+}
