@@ -86,7 +86,7 @@ fn verdict(report: &Report) -> String {
     let first = report.findings().next();
     let (word, first) = match (report.status(), first) {
         (Status::Fail, Some(first)) => (style::bad("cause").to_string(), first),
-        (Status::Warn, Some(first)) => (style::warning("warns").to_string(), first),
+        (Status::Warn | Status::Error, Some(first)) => (style::warning("warns").to_string(), first),
         (status, _) => {
             let line = match status {
                 Status::Error => style::bad("no check failed, and some could not be made"),
