@@ -3,8 +3,8 @@
 
 use crate::documents::EPOCH;
 use crate::hub::{Death, Hub, Status};
+use crate::instance::{Node, pass};
 use crate::interfere::lock;
-use crate::life::{Node, pass};
 use crate::plan::{Act, ExtraKind, Fault, NEVER, Plan};
 use quake_model::facts::{DeviceContents, InstanceState, VolumeFacts, VolumeState};
 use quake_model::fault::{Class, Code};

@@ -1,6 +1,6 @@
 //! The documents of the bundled example clusters, with other groups and members of etcd.
 
-use crate::plan::{Dialect, Group, Plan};
+use crate::plan::{Group, KopsGeneration, Plan};
 use quake_engine::Configuration;
 use quake_model::time::Timestamp;
 use quake_node::config::current::config_hash;
@@ -48,16 +48,16 @@ pub(crate) fn secret() -> String {
 impl Plan {
     /// The cluster's name.
     pub(crate) fn cluster(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Legacy => example::CLUSTER,
-            Dialect::Current => kops::CLUSTER,
+        match self.generation {
+            KopsGeneration::Legacy => example::CLUSTER,
+            KopsGeneration::Current => kops::CLUSTER,
         }
     }
 
     pub(crate) fn config_base(&self) -> &'static str {
-        match self.dialect {
-            Dialect::Legacy => example::CONFIG_BASE,
-            Dialect::Current => kops::CONFIG_BASE,
+        match self.generation {
+            KopsGeneration::Legacy => example::CONFIG_BASE,
+            KopsGeneration::Current => kops::CONFIG_BASE,
         }
     }
 
@@ -68,8 +68,8 @@ impl Plan {
             objects.insert(location, text.into_bytes());
         };
         let base = self.config_base();
-        match self.dialect {
-            Dialect::Legacy => {
+        match self.generation {
+            KopsGeneration::Legacy => {
                 for (location, text) in example::objects() {
                     put(location, self.with_members(text));
                 }
@@ -83,7 +83,7 @@ impl Plan {
                 );
                 put(format!("{base}/addons/one.yaml"), MANIFEST.to_owned());
             }
-            Dialect::Current => {
+            KopsGeneration::Current => {
                 for (location, text) in current_objects() {
                     put(location.clone(), self.with_members(text));
                 }
@@ -131,17 +131,19 @@ impl Plan {
 
     /// Where a node of a group finds its configuration.
     pub(crate) fn configuration(&self, group: &Group) -> Configuration {
-        let text = match (self.dialect, group.members.is_empty()) {
-            (Dialect::Legacy, true) => example::kube_env("workers").unwrap_or_default().to_owned(),
-            (Dialect::Legacy, false) => {
+        let text = match (self.generation, group.members.is_empty()) {
+            (KopsGeneration::Legacy, true) => {
+                example::kube_env("workers").unwrap_or_default().to_owned()
+            }
+            (KopsGeneration::Legacy, false) => {
                 let text = example::kube_env(EXAMPLE).unwrap_or_default();
                 text.replace(
                     "InstanceGroupName: control-plane",
                     &format!("InstanceGroupName: {}", group.name),
                 )
             }
-            (Dialect::Current, true) => current().kube_env("workers").unwrap_or_default(),
-            (Dialect::Current, false) => {
+            (KopsGeneration::Current, true) => current().kube_env("workers").unwrap_or_default(),
+            (KopsGeneration::Current, false) => {
                 let hash = config_hash(control_plane_config(group).as_bytes());
                 format!(
                     "CloudProvider: aws\nClusterName: {}\nConfigBase: {}\nInstanceGroupName: {}\n\
@@ -163,9 +165,9 @@ impl Plan {
 
     /// What mirrors serve.
     pub(crate) fn mirrors(&self) -> Vec<(String, String)> {
-        match self.dialect {
-            Dialect::Legacy => example::mirrors(),
-            Dialect::Current => kops::mirrors(),
+        match self.generation {
+            KopsGeneration::Legacy => example::mirrors(),
+            KopsGeneration::Current => kops::mirrors(),
         }
     }
 }

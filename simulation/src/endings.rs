@@ -3,7 +3,7 @@
 use crate::bugs::Bug;
 use crate::hub::Hub;
 use crate::interfere::lock;
-use crate::plan::Dialect;
+use crate::plan::KopsGeneration;
 use quake_engine::{NODE_BUDGET, Verdict};
 use quake_model::event::{Envelope, Event};
 use quake_model::fault::{Class, Code};
@@ -240,7 +240,7 @@ pub(crate) fn after_ready(hub: &Mutex<Hub>, host: &SimHost, node: usize) {
         hub.judge.broke(now, node, "marked-when-ready", seen);
     }
     // What somebody removed while the boot looked at something else is drift, not a boot that lies.
-    if hub.plan.dialect == Dialect::Current && !hub.nodes[node].has_lost_file {
+    if hub.plan.generation == KopsGeneration::Current && !hub.nodes[node].has_lost_file {
         let manifests: BTreeMap<String, Vec<u8>> = host.tree();
         let is_there = |etcd: &str| {
             let start = format!("/etc/kubernetes/manifests/etcd-{etcd}-");

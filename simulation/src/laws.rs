@@ -1,7 +1,7 @@
 //! The laws that hold after every port call of every machine. Those of a boot's end are in `endings`.
 
 use crate::lease_law::LeaseSeen;
-use crate::plan::{Dialect, ExtraKind, Plan};
+use crate::plan::{ExtraKind, KopsGeneration, Plan};
 use crate::trace::digest_of;
 use quake_model::facts::{DeviceContents, VolumeFacts};
 use quake_testkit::{Called, Machine};
@@ -43,7 +43,7 @@ pub(crate) struct Caller<'a> {
 #[derive(Debug)]
 pub(crate) struct Judge {
     broken: Option<Violation>,
-    dialect: Dialect,
+    generation: KopsGeneration,
     /// When each second volume of a member appeared, by its id.
     duplicates: BTreeMap<String, (Slot, u64)>,
     has_backup: bool,
@@ -73,7 +73,7 @@ impl Judge {
         };
         Self {
             broken: None,
-            dialect: plan.dialect,
+            generation: plan.generation,
             duplicates: plan
                 .extras
                 .iter()
@@ -304,7 +304,7 @@ impl Judge {
     /// No manifest of etcd is in kubelet's directory before its volume is mounted.
     fn unmounted_of(&self, by: Caller<'_>, path: &str) -> Option<(&'static str, String)> {
         let name = path.strip_prefix(MANIFESTS)?.strip_prefix("/etcd-")?;
-        if self.dialect == Dialect::Legacy {
+        if self.generation == KopsGeneration::Legacy {
             return None;
         }
         let etcd = ["main", "events"];

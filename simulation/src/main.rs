@@ -96,7 +96,7 @@ fn main() -> ExitCode {
         keeps_lines: arguments.traces,
     };
     let sum = run_worlds(first, &arguments, options, started);
-    tell(&sum, started);
+    print_progress(&sum, started);
     match sum.broken {
         0 => ExitCode::SUCCESS,
         _ => ExitCode::FAILURE,
@@ -149,15 +149,15 @@ fn add_up(
     started: Instant,
 ) -> Sum {
     let mut sum = Sum::default();
-    let mut told = started;
+    let mut printed = started;
     let mut early = BTreeMap::new();
     for (number, plan, end) in ended {
         early.insert(number, (plan, end));
         while let Some((plan, end)) = early.remove(&sum.worlds) {
             take(&plan, end, options, &mut sum);
-            if told.elapsed() > Duration::from_secs(60) {
-                told = Instant::now();
-                tell(&sum, started);
+            if printed.elapsed() > Duration::from_secs(60) {
+                printed = Instant::now();
+                print_progress(&sum, started);
             }
             if arguments.is_done(&sum, started) {
                 return sum;
@@ -231,7 +231,7 @@ fn table() -> ExitCode {
     }
 }
 
-fn tell(sum: &Sum, started: Instant) {
+fn print_progress(sum: &Sum, started: Instant) {
     let seconds = started.elapsed().as_secs_f64();
     let hours = sum.simulated.as_secs_f64() / 3600.0;
     println!(
@@ -254,10 +254,10 @@ fn fresh() -> u64 {
 
 /// The commit that is checked out; a seed means the same world only there.
 fn commit() -> String {
-    let asked = Command::new("git")
+    let output = Command::new("git")
         .args(["rev-parse", "--short", "HEAD"])
         .output();
-    let told = asked.ok().filter(|output| output.status.success());
-    let text = told.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let output = output.ok().filter(|output| output.status.success());
+    let text = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     text.unwrap_or_else(|| "unknown".to_owned())
 }

@@ -2,7 +2,7 @@
 //! only what is so.
 
 use crate::hub::{Hub, Status};
-use crate::plan::{Dialect, Plan};
+use crate::plan::{KopsGeneration, Plan};
 use quake_apisim::Request;
 use quake_engine::ConditionsRequest;
 use quake_node::node_conditions::{ConditionKind, StartupTaint, UNTIL};
@@ -37,9 +37,9 @@ fn is_tainted(plan: &Plan, node: usize) -> bool {
 
 /// The name that kubelet registers a node by.
 fn name(plan: &Plan, node: usize) -> String {
-    match plan.dialect {
-        Dialect::Legacy => format!("ip-10-0-0-{}.us-test-1.compute.internal", node + 10),
-        Dialect::Current => Plan::instance_id(node),
+    match plan.generation {
+        KopsGeneration::Legacy => format!("ip-10-0-0-{}.us-test-1.compute.internal", node + 10),
+        KopsGeneration::Current => Plan::instance_id(node),
     }
 }
 

@@ -8,7 +8,7 @@ pub(crate) const NEVER: u64 = 1 << 40;
 
 /// Which kops made the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Dialect {
+pub enum KopsGeneration {
     /// 1.8 to 1.15.
     Legacy,
     /// 1.32 and newer.
@@ -20,7 +20,7 @@ pub enum Dialect {
 pub struct Plan {
     /// What it was drawn from; delays are drawn from it while it runs.
     pub seed: u64,
-    pub dialect: Dialect,
+    pub generation: KopsGeneration,
     /// The instance groups.
     pub groups: Vec<Group>,
     /// The instances, with those that replace others.

@@ -2,8 +2,8 @@
 
 use crate::conduct::Conductor;
 use crate::hub::{Death, Status};
+use crate::instance::{Node, pass};
 use crate::interfere::lock;
-use crate::life::{Node, pass};
 use crate::node_objects::REPORTED_WITHIN;
 use crate::plan::Plan;
 use std::time::Duration;

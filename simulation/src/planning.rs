@@ -1,7 +1,7 @@
 //! A plan from a seed.
 
 use crate::draw::Draw;
-use crate::plan::{Act, Dialect, Extra, ExtraKind, Fault, Group, Instance, Plan, Service};
+use crate::plan::{Act, Extra, ExtraKind, Fault, Group, Instance, KopsGeneration, Plan, Service};
 use quake_model::ports::Condition;
 use quake_testkit::{Timing, When};
 
@@ -24,15 +24,15 @@ impl Plan {
     /// The plan of this seed.
     pub fn new(seed: u64) -> Self {
         let mut draw = Draw::of(seed, &[1]);
-        let dialect = match draw.percent(50) {
-            true => Dialect::Legacy,
-            false => Dialect::Current,
+        let generation = match draw.percent(50) {
+            true => KopsGeneration::Legacy,
+            false => KopsGeneration::Current,
         };
-        let groups = groups(&mut draw, dialect);
+        let groups = groups(&mut draw, generation);
         let instances = instances(&mut draw, &groups);
         let mut plan = Self {
             seed,
-            dialect,
+            generation,
             groups,
             instances,
             extras: Vec::new(),
@@ -72,7 +72,7 @@ impl Plan {
     /// Makes it a race: instances of one group that may take any of three members, with late answers and crashes while they do.
     fn draw_race(&mut self) {
         let mut draw = Draw::of(self.seed, &[9]);
-        self.dialect = Dialect::Legacy;
+        self.generation = KopsGeneration::Legacy;
         (self.has_backup, self.unsigned) = (false, None);
         self.extras.clear();
         self.faults.clear();
@@ -279,10 +279,10 @@ fn strike(draw: &mut Draw, node: usize) -> Fault {
     }
 }
 
-fn groups(draw: &mut Draw, dialect: Dialect) -> Vec<Group> {
+fn groups(draw: &mut Draw, generation: KopsGeneration) -> Vec<Group> {
     let all = ["a", "b", "c"].map(str::to_owned);
     let members = &all[..draw.one(&[1, 1, 3])];
-    let in_one = members.len() == 1 || (dialect == Dialect::Legacy && draw.percent(50));
+    let in_one = members.len() == 1 || (generation == KopsGeneration::Legacy && draw.percent(50));
     let mut groups: Vec<Group> = match in_one {
         true => vec![Group {
             name: "control-plane".to_owned(),

@@ -40,7 +40,7 @@ pub fn report(plan: &Plan, found: &Violation, commit: &str, options: Options) ->
 
 /// A plan in lines.
 pub fn schedule(plan: &Plan) -> String {
-    let mut text = format!("  {:?}", plan.dialect);
+    let mut text = format!("  {:?}", plan.generation);
     if plan.has_backup {
         text.push_str(", with a backup of main");
     }

@@ -3,10 +3,10 @@
 use crate::bugs::Bug;
 use crate::conduct::{Conductor, add_volumes};
 use crate::hub::{Hub, Status};
+use crate::instance::Node;
 use crate::interfere::lock;
 use crate::laws::Violation;
-use crate::life::Node;
-use crate::plan::{Dialect, Plan};
+use crate::plan::{KopsGeneration, Plan};
 use crate::trace::Trace;
 use futures_util::StreamExt;
 use futures_util::future::{Either, select};
@@ -65,9 +65,9 @@ async fn run_world(plan: &Plan, options: Options) -> WorldEnd {
     let mut region = Region::with_instance(example_instance("us-test-1a"), plan.cluster());
     region.instances.clear();
     add_volumes(&mut region, plan);
-    let server = match plan.dialect {
-        Dialect::Legacy => ApiServer::new("v1.15.12"),
-        Dialect::Current => ApiServer::new("v1.36.1"),
+    let server = match plan.generation {
+        KopsGeneration::Legacy => ApiServer::new("v1.15.12"),
+        KopsGeneration::Current => ApiServer::new("v1.36.1"),
     };
     let shared = SharedRegion::new(region, plan.objects(), Some(server));
     let nodes: Vec<Node> = (0..plan.instances.len())

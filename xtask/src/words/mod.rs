@@ -16,7 +16,15 @@ use std::path::Path;
 use table::{NAMES, Name, PHRASES, Phrase, READERS_OF_OLD};
 
 /// Where names are looked for.
-const CODE: &[&str] = &["agent", "bench", "fuzz", "integration", "proof", "xtask"];
+const CODE: &[&str] = &[
+    "agent",
+    "bench",
+    "fuzz",
+    "integration",
+    "proof",
+    "simulation",
+    "xtask",
+];
 
 /// Where phrases are looked for, besides string literals.
 const DOCS: &[&str] = &[
@@ -27,6 +35,7 @@ const DOCS: &[&str] = &[
     "images",
     "integration",
     "proof",
+    "simulation",
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

@@ -7,7 +7,7 @@ use crate::hub::{Death, Hub, Status};
 use crate::interfere::{Interferer, lock};
 use crate::laws::Caller;
 use crate::node_objects::requested;
-use crate::plan::{Dialect, Fault, Plan};
+use crate::plan::{Fault, KopsGeneration, Plan};
 use futures_util::future::{Either, select};
 use quake_engine::{
     CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
@@ -67,10 +67,10 @@ impl Node {
             host.serve(&url, bytes);
         }
         host.put_file("/etc/cni/net.d/10-containerd-net.conflist", "{}");
-        if plan.dialect == Dialect::Legacy && !group.members.is_empty() {
+        if plan.generation == KopsGeneration::Legacy && !group.members.is_empty() {
             host.put_file(KUBECONFIG, ACCESS);
         }
-        if plan.dialect == Dialect::Current
+        if plan.generation == KopsGeneration::Current
             && group.members.is_empty()
             && let Ok(controller) = current().controller(&facts)
         {
@@ -326,9 +326,9 @@ impl Node {
             command: "boot".to_owned(),
             acting,
             configuration: plan.configuration(group),
-            credentials: match plan.dialect {
-                Dialect::Legacy => CredentialSource::StandIn,
-                Dialect::Current => CredentialSource::Store,
+            credentials: match plan.generation {
+                KopsGeneration::Legacy => CredentialSource::StandIn,
+                KopsGeneration::Current => CredentialSource::Store,
             },
             needs_role: true,
             empty_slots: Vec::new(),
