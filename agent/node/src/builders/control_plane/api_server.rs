@@ -1,6 +1,6 @@
 //! kube-apiserver's pod, on the control plane and on nodes that run an API server alone.
 
-use super::static_pod::StaticPod;
+use super::static_pod::ComponentPod;
 use super::{api_server_flags, sidecar};
 use crate::builders::Context;
 use crate::config::current::Section;
@@ -31,7 +31,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let section = config.section("KubeAPIServer", "KubeAPIServerConfig");
     let section = section.ok_or_else(|| context.missing(path))?;
 
-    let mut pod = StaticPod::for_component(context, NAME, &section, path, "150m")?;
+    let mut pod = ComponentPod::new(context, NAME, &section, path, "150m")?;
     let port = section.integer("securePort").unwrap_or(SECURE_PORT);
     pod.flags = api_server_flags::flags(context, config, &section);
     pod.flags.set_default("secure-port", port.to_string());
@@ -40,18 +40,20 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     pod.arguments = issuers
         .map(|issuer| format!("--service-account-issuer={issuer}"))
         .collect();
-    pod.annotations = annotations(context, config);
+    pod.pod.annotations = annotations(context, config);
     let variables = section.node().items_of("env").iter();
-    pod.put_environment_first(variables.map(Yaml::to_json));
+    pod.pod
+        .environment
+        .splice(0..0, variables.map(Yaml::to_json));
     let sidecar = sidecar::read(context)?;
-    pod.probes = probes(sidecar.is_none().then_some(port));
-    pod.sidecar = sidecar.unwrap_or_default();
-    pod.port = Some(port);
+    pod.pod.probes = probes(sidecar.is_none().then_some(port));
+    pod.pod.sidecar = sidecar.unwrap_or_default();
+    pod.pod.ports = vec![("https", port)];
     mount(&mut pod, context, config, &section);
     Ok(pod.items().into())
 }
 
-fn mount(pod: &mut StaticPod, context: &Context<'_>, config: &Section, section: &Section) {
+fn mount(pod: &mut ComponentPod, context: &Context<'_>, config: &Section, section: &Section) {
     pod.write_log();
     pod.read_public_ca_bundle(context);
     pod.read("kubernetesca", &context.srv("ca.crt"));

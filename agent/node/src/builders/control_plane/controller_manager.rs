@@ -1,6 +1,6 @@
 //! kube-controller-manager's pod.
 
-use super::static_pod::StaticPod;
+use super::static_pod::ComponentPod;
 use crate::builders::Context;
 use crate::builders::legacy::http_liveness;
 use quake_model::fault::Fault;
@@ -22,7 +22,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         .and_then(|config| config.section("KubeControllerManager", "KubeControllerManagerConfig"));
     let section = section.ok_or_else(|| context.missing(path))?;
 
-    let mut pod = StaticPod::for_component(context, NAME, &section, path, "100m")?;
+    let mut pod = ComponentPod::new(context, NAME, &section, path, "100m")?;
     let plugins = context.config.kubelet.text("volumePluginDirectory");
     let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
@@ -48,7 +48,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         flags.set("tls-private-key-file", file("server.key"));
     }
 
-    pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10257, true, 15))];
+    pod.pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10257, true, 15))];
     pod.write_log();
     pod.read_public_ca_bundle(context);
     pod.read("cabundle", &context.srv("ca.crt"));

@@ -14,7 +14,7 @@ mod static_pod;
 
 pub(super) use addons_pod::addons_pod;
 pub(super) use etcd_manifests::manifest_path as etcd_manifest_path;
-pub(super) use static_pod::manifest_path;
+pub(super) use static_pod::{host_label, manifest_path};
 
 use super::builder::{Builder, group};
 

@@ -1,8 +1,8 @@
 //! kube-scheduler's pod and its configuration.
 
-use super::static_pod::StaticPod;
+use super::static_pod::ComponentPod;
 use crate::builders::Context;
-use crate::builders::legacy::http_liveness;
+use crate::builders::legacy::{http_liveness, variable};
 use crate::config::current::Section;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
@@ -38,8 +38,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(items)
 }
 
-fn pod(context: &Context<'_>, section: &Section, path: &str) -> Result<StaticPod, Fault> {
-    let mut pod = StaticPod::for_component(context, NAME, section, path, "100m")?;
+fn pod(context: &Context<'_>, section: &Section, path: &str) -> Result<ComponentPod, Fault> {
+    let mut pod = ComponentPod::new(context, NAME, section, path, "100m")?;
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
     let kubeconfig = format!("{HOME}/kubeconfig");
     let flags = &mut pod.flags;
@@ -54,9 +54,10 @@ fn pod(context: &Context<'_>, section: &Section, path: &str) -> Result<StaticPod
         flags.set("tls-private-key-file", file("server.key"));
     }
     if let Some(most) = section.text("maxPersistentVolumes") {
-        pod.set_variable("KUBE_MAX_PD_VOLS", most);
+        let most = variable("KUBE_MAX_PD_VOLS", most);
+        pod.pod.environment.push(most);
     }
-    pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10259, true, 15))];
+    pod.pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10259, true, 15))];
     pod.read("varlibkubescheduler", HOME);
     pod.read("srvscheduler", &context.srv(NAME));
     pod.write_log();

@@ -1,7 +1,7 @@
 //! What runs beside kube-apiserver in its pod: the cluster brings it ready-made.
 
-use super::static_pod::Sidecar;
 use crate::builders::Context;
+use crate::builders::legacy::Sidecar;
 use crate::config::current::Origin;
 use quake_formats::yaml;
 use quake_model::fault::{Code, Fault};

@@ -2,14 +2,15 @@
 //! container of the component, whose output `go-runner` writes to the host's log file, too.
 
 use crate::builders::Context;
-use crate::builders::legacy::{Access, HostPath, Priority};
+use crate::builders::legacy::{Access, Command, HostPath, Priority, StaticPod, layout, variable};
 use crate::config::current::{EgressProxy, Section};
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
+use quake_model::spec::KubernetesVersion;
 use quake_model::step::Visibility;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// The static pod called `name`, where kubelet looks for it.
 pub(in crate::builders) fn manifest_path(name: &str) -> String {
@@ -18,68 +19,58 @@ pub(in crate::builders) fn manifest_path(name: &str) -> String {
 
 /// A component's static pod under construction.
 #[derive(Debug)]
-pub(super) struct StaticPod {
+pub(super) struct ComponentPod {
     name: &'static str,
-    image: String,
-    resources: Value,
-    environment: Vec<Value>,
-    paths: Vec<HostPath>,
-    label: Option<Value>,
-    pub(super) annotations: Vec<(&'static str, String)>,
+    version: KubernetesVersion,
     pub(super) flags: FlagSet,
+    /// What follows the flags.
     pub(super) arguments: Vec<String>,
-    /// Probes by the container's key for them, such as `livenessProbe`.
-    pub(super) probes: Vec<(&'static str, Value)>,
-    /// The port it is reached at, where that is told.
-    pub(super) port: Option<i64>,
-    /// What runs in the pod beside the component.
-    pub(super) sidecar: Sidecar,
+    /// All else that it is.
+    pub(super) pod: StaticPod,
 }
 
-/// Containers that run beside a component, and their volumes.
-#[derive(Debug, Default)]
-pub(super) struct Sidecar {
-    pub(super) containers: Vec<Value>,
-    pub(super) volumes: Vec<Value>,
-}
-
-impl StaticPod {
+impl ComponentPod {
     /// A pod of the component that `section`, at `path` of the configuration, describes; with its image, its resources
     /// (`cpu` where it requests none), and what every pod of this node has.
     ///
     /// # Errors
     ///
     /// `config.missing-key` where the section names no image.
-    pub(super) fn for_component(
+    pub(super) fn new(
         context: &Context<'_>,
         name: &'static str,
         section: &Section,
         path: &str,
         cpu: &str,
     ) -> Result<Self, Fault> {
-        let image = section.text("image");
-        let image = image.ok_or_else(|| context.missing(&format!("{path}.image")))?;
+        let mut component = section.component();
+        if component.image.is_empty() {
+            return Err(context.missing(&format!("{path}.image")));
+        }
+        component.image = context.image(&component.image);
+        let command = Command::default();
+        let mut pod = StaticPod::for_component(name, &component, command, Priority::Cluster);
+        pod.default_cpu(cpu);
         let proxy = context.config.network.egress_proxy.as_ref();
+        let settings = proxy.into_iter().flat_map(proxy_settings);
+        pod.environment = settings
+            .map(|(name, value)| variable(name, &value))
+            .collect();
+        pod.host_label = host_label(context);
         Ok(Self {
             name,
-            image: context.image(image),
-            resources: resources(section, cpu),
-            environment: proxy.map_or_else(Vec::new, proxy_variables),
-            paths: Vec::new(),
-            label: host_label(context),
-            annotations: Vec::new(),
-            flags: FlagSet::from_spec(&section.flags()),
+            version: context.config.kubernetes,
+            flags: FlagSet::from_spec(&component.flags),
             arguments: Vec::new(),
-            probes: Vec::new(),
-            port: None,
-            sidecar: Sidecar::default(),
+            pod,
         })
     }
 
     /// Adds a path of the host, unless its place in the container is taken.
     fn mount(&mut self, path: HostPath) {
-        if self.paths.iter().all(|other| !other.is_at_place_of(&path)) {
-            self.paths.push(path);
+        let mut taken = self.pod.paths.iter();
+        if taken.all(|other| !other.is_at_place_of(&path)) {
+            self.pod.paths.push(path);
         }
     }
 
@@ -102,141 +93,37 @@ impl StaticPod {
 
     /// Adds the component's log, which it writes.
     pub(super) fn write_log(&mut self) {
-        self.write("logfile", &self.log());
-    }
-
-    /// Adds environment variables before those that it has.
-    pub(super) fn put_environment_first(&mut self, variables: impl IntoIterator<Item = Value>) {
-        self.environment.splice(0..0, variables);
-    }
-
-    pub(super) fn set_variable(&mut self, name: &str, value: &str) {
-        self.environment.push(variable(name, value));
+        self.write("logfile", &layout::log(self.name));
     }
 
     /// The manifest, and the log file, which must be there before the pod: where it is not, a directory is made of it.
-    pub(super) fn items(self) -> [Item; 2] {
-        let log = File::present(&self.log()).mode(0o400);
-        let manifest = File::plain(&manifest_path(self.name), self.manifest());
-        [Item::File(log), Item::File(self.kept_secret(manifest))]
-    }
-
-    /// An environment may hold a password, such as that of a proxy; kubelet reads the file as root.
-    fn kept_secret(&self, manifest: File) -> File {
-        if self.environment.is_empty() {
-            return manifest;
-        }
-        File {
-            visibility: Visibility::Secret,
-            ..manifest.mode(0o600)
-        }
-    }
-
-    fn log(&self) -> String {
-        format!("/var/log/{}.log", self.name)
-    }
-
-    fn manifest(&self) -> String {
-        let volumes = self.paths.iter().map(HostPath::volume);
-        let mut containers = vec![self.container()];
-        containers.extend(self.sidecar.containers.iter().cloned());
-        let mut spec = json!({
-            "containers": containers,
-            "hostNetwork": true,
-            "priorityClassName": Priority::Cluster.class(),
-            "tolerations": [{"key": "CriticalAddonsOnly", "operator": "Exists"}],
-            "volumes": volumes.chain(self.sidecar.volumes.iter().cloned()).collect::<Value>(),
-        });
-        if let Some(label) = &self.label {
-            spec["securityContext"] = json!({"seLinuxOptions": label});
-        }
-        let mut metadata = json!({
-            "name": self.name,
-            "namespace": "kube-system",
-            "labels": {"k8s-app": self.name},
-        });
-        if !self.annotations.is_empty() {
-            let annotations = self.annotations.iter();
-            metadata["annotations"] = annotations
-                .map(|(name, value)| ((*name).to_owned(), json!(value)))
-                .collect::<Map<_, _>>()
-                .into();
-        }
-        yaml_text::document(&json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": spec,
-            "status": {},
-        }))
-    }
-
-    fn container(&self) -> Value {
-        let mut container = json!({
-            "name": self.name,
-            "image": self.image,
-            "command": ["/go-runner"],
-            "args": self.words(),
-        });
-        if !self.environment.is_empty() {
-            container["env"] = json!(self.environment);
-        }
-        for (key, probe) in &self.probes {
-            container[*key] = probe.clone();
-        }
-        if let Some(port) = self.port {
-            container["ports"] =
-                json!([{"name": "https", "containerPort": port, "hostPort": port}]);
-        }
-        container["resources"] = self.resources.clone();
-        container["volumeMounts"] = self.paths.iter().map(HostPath::mount).collect();
-        container
-    }
-
-    /// The arguments: those of `go-runner`, the component, and its flags in kops' order, which is that of whole words.
-    fn words(&self) -> Vec<String> {
-        let mut words = vec![
-            format!("--log-file={}", self.log()),
-            "--also-stdout".to_owned(),
-            format!("/usr/local/bin/{}", self.name),
-        ];
-        let mut flags = self.flags.words();
-        flags.sort();
-        words.append(&mut flags);
-        words.extend(self.arguments.iter().cloned());
-        words
+    pub(super) fn items(mut self) -> [Item; 2] {
+        self.pod.command = Command::through_go_runner(self.name, &self.flags, self.arguments);
+        let log = File::present(&layout::log(self.name)).mode(0o400);
+        let text = manifest(&self.pod, self.version);
+        let manifest = File::plain(&manifest_path(self.name), text);
+        // An environment may hold a password, such as that of a proxy; kubelet reads the file as root.
+        let manifest = if self.pod.environment.is_empty() {
+            manifest
+        } else {
+            File {
+                visibility: Visibility::Secret,
+                ..manifest.mode(0o600)
+            }
+        };
+        [Item::File(log), Item::File(manifest)]
     }
 }
 
-fn resources(section: &Section, cpu: &str) -> Value {
-    let mut requests = json!({"cpu": section.text("cpuRequest").unwrap_or(cpu)});
-    if let Some(memory) = section.text("memoryRequest") {
-        requests["memory"] = json!(memory);
-    }
-    let limits = [("cpu", "cpuLimit"), ("memory", "memoryLimit")].into_iter();
-    let limits: Map<String, Value> = limits
-        .filter_map(|(name, key)| Some((name.to_owned(), json!(section.text(key)?))))
-        .collect();
-    let mut resources = json!({"requests": requests});
-    if !limits.is_empty() {
-        resources["limits"] = limits.into();
-    }
-    resources
+/// The text of a pod.
+fn manifest(pod: &StaticPod, version: KubernetesVersion) -> String {
+    let mut pod = pod.value(version);
+    pod["status"] = json!({});
+    yaml_text::document(&pod)
 }
 
-fn variable(name: &str, value: &str) -> Value {
-    json!({"name": name, "value": value})
-}
-
-/// The proxy, under the names by which programs know one: lower case for what Go and libcurl read, and `NO_PROXY` twice.
-fn proxy_variables(proxy: &EgressProxy) -> Vec<Value> {
-    let settings = proxy_settings(proxy).into_iter();
-    settings
-        .map(|(name, value)| variable(name, &value))
-        .collect()
-}
-
-/// The names by which programs know a proxy, and what they are to say.
+/// The names by which programs know a proxy, and what they are to say: lower case for what Go and libcurl read, and `NO_PROXY`
+/// twice.
 pub(super) fn proxy_settings(proxy: &EgressProxy) -> [(&'static str, String); 4] {
     let port = proxy.port.as_deref().filter(|port| *port != "0");
     let port = port.map_or_else(String::new, |port| format!(":{port}"));
@@ -251,7 +138,7 @@ pub(super) fn proxy_settings(proxy: &EgressProxy) -> [(&'static str, String); 4]
 }
 
 /// The label with which a pod sees files of the host, where containers are labelled for SELinux; `None` where they are not.
-pub(super) fn host_label(context: &Context<'_>) -> Option<Value> {
+pub(in crate::builders) fn host_label(context: &Context<'_>) -> Option<Value> {
     let labels = context.config.containerd.is_set("selinuxEnabled");
     labels.then(|| json!({"type": "spc_t", "level": "s0"}))
 }
@@ -290,7 +177,7 @@ pub(super) mod tests {
         let section = config
             .and_then(|config| config.section("KubeScheduler", "KubeSchedulerConfig"))
             .expect("the sample has one");
-        let mut pod = StaticPod::for_component(context, NAME, &section, "here", "100m")?;
+        let mut pod = ComponentPod::new(context, NAME, &section, "here", "100m")?;
         pod.write_log();
         pod.read("twice", "/var/log/kube-scheduler.log");
         pod.arguments.push("--a-last=1".to_owned());

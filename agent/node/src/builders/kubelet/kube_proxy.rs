@@ -2,14 +2,16 @@
 
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
-use crate::builders::legacy::{Access, HostPath};
+use crate::builders::control_plane::host_label;
+use crate::builders::legacy::{Access, Command, HostPath, Priority, StaticPod};
 use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Subject};
-use serde_json::{Map, Value, json};
+use serde_json::json;
 
+const NAME: &str = "kube-proxy";
 const MANIFEST: &str = "/etc/kubernetes/manifests/kube-proxy.manifest";
 const KUBECONFIG: &str = "/var/lib/kube-proxy/kubeconfig";
 const LOG: &str = "/var/log/kube-proxy.log";
@@ -25,18 +27,22 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let Some(spec) = &context.config.kube_proxy else {
         return Ok(Vec::new());
     };
-    let manifest = yaml_text::document(&pod(context, spec));
+    let mut pod = pod(context, spec).value(context.config.kubernetes);
+    pod["status"] = json!({});
+    // As kops writes this pod.
+    pod.sort_all_objects();
+    let manifest = yaml_text::document(&pod);
     let issuer = context.issuer(KUBERNETES_CA)?;
     let subject = Subject::named(USER);
-    let kubeconfig = context.kubeconfig("kube-proxy", subject, issuer, KUBECONFIG)?;
+    let kubeconfig = context.kubeconfig(NAME, subject, issuer, KUBECONFIG)?;
     // Without a file there kubelet would make a directory of what the pod mounts.
     let log = File::present(LOG).mode(0o400);
     let files = [File::plain(MANIFEST, manifest), log].map(Item::File);
     Ok(kubeconfig.into_iter().chain(files).collect())
 }
 
-/// The flags of the spec, and those that only the node can know, as kops sorts them.
-fn words(context: &Context<'_>, spec: &Section) -> Vec<String> {
+/// The flags of the spec, and those that only the node can know.
+fn flags(context: &Context<'_>, spec: &Section) -> FlagSet {
     let mut flags = FlagSet::from_spec(&spec.flags());
     flags.set("hostname-override", context.node_name());
     if flags.get("bind-address") == Some(OWN_ADDRESS) {
@@ -52,9 +58,7 @@ fn words(context: &Context<'_>, spec: &Section) -> Vec<String> {
     flags.set("kubeconfig", KUBECONFIG);
     // Of a node's processes the kernel kills it among the last.
     flags.set("oom-score-adj", "-998");
-    let mut words = flags.words();
-    words.sort();
-    words
+    flags
 }
 
 /// The API server by a way that does not lead through the services that kube-proxy makes, nor on a control plane through the
@@ -66,74 +70,18 @@ fn api_server(context: &Context<'_>) -> String {
     }
 }
 
-fn pod(context: &Context<'_>, spec: &Section) -> Value {
-    let mut pod = json!({
-        "containers": [container(context, spec)],
-        "hostNetwork": true,
-        "priorityClassName": "system-node-critical",
-    });
-    if context.config.containerd.is_set("selinuxEnabled") {
-        // The type that SELinux confines to nothing: the pod reads what belongs to the host.
-        let options = json!({"level": "s0", "type": "spc_t"});
-        pod["securityContext"] = json!({"seLinuxOptions": options});
-    }
-    pod["tolerations"] = json!([{"key": "CriticalAddonsOnly", "operator": "Exists"}]);
-    pod["volumes"] = paths().iter().map(HostPath::volume).map(sorted).collect();
-    json!({
-        "apiVersion": "v1",
-        "kind": "Pod",
-        "metadata": {
-            "labels": {
-                "k8s-app": "kube-proxy",
-                // kubelet knows a static pod by the hash of what it says: with another label it would be another pod.
-                "kubernetes.io/managed-by": "nodeup",
-                "tier": "node",
-            },
-            "name": "kube-proxy",
-            "namespace": "kube-system",
-        },
-        "spec": pod,
-        "status": {},
-    })
-}
-
-fn container(context: &Context<'_>, spec: &Section) -> Value {
-    // Its image has no shell: go-runner writes what it says to the file as well.
-    let mut arguments = vec![format!("--log-file={LOG}")];
-    arguments.extend(["--also-stdout", "/usr/local/bin/kube-proxy"].map(str::to_owned));
-    arguments.extend(words(context, spec));
-    json!({
-        "args": arguments,
-        "command": ["/go-runner"],
-        "image": context.image(spec.text("image").unwrap_or_default()),
-        "name": "kube-proxy",
-        "resources": resources(spec),
-        "securityContext": {"privileged": true},
-        "volumeMounts": paths().iter().map(HostPath::mount).map(sorted).collect::<Value>(),
-    })
-}
-
-fn resources(spec: &Section) -> Value {
-    let requested = |cpu: Option<&str>, memory: &str| {
-        let mut all = Map::new();
-        let found = [("cpu", cpu), ("memory", spec.text(memory))];
-        for (resource, quantity) in found {
-            if let Some(quantity) = quantity {
-                all.insert(resource.to_owned(), quantity.into());
-            }
-        }
-        all
-    };
-    let mut resources = Map::new();
+fn pod(context: &Context<'_>, spec: &Section) -> StaticPod {
+    let command = Command::through_go_runner(NAME, &flags(context, spec), []);
+    let mut pod = StaticPod::for_component(NAME, &spec.component(), command, Priority::Node);
+    pod.image = context.image(&pod.image);
     // kops' own default, which it writes into every spec.
-    let cpu = spec.text("cpuRequest").unwrap_or("100m");
-    let limits = requested(spec.text("cpuLimit"), "memoryLimit");
-    if !limits.is_empty() {
-        resources.insert("limits".to_owned(), limits.into());
-    }
-    let requests = requested(Some(cpu), "memoryRequest");
-    resources.insert("requests".to_owned(), requests.into());
-    resources.into()
+    pod.default_cpu("100m");
+    // kubelet knows a static pod by the hash of what it says: with another label it would be another pod.
+    pod.labels = vec![("kubernetes.io/managed-by", "nodeup"), ("tier", "node")];
+    pod.privileged = true;
+    pod.host_label = host_label(context);
+    pod.paths = paths().into();
+    pod
 }
 
 fn paths() -> [HostPath; 5] {
@@ -151,17 +99,12 @@ fn paths() -> [HostPath; 5] {
     ]
 }
 
-/// The same with its keys sorted, as kops writes this pod.
-fn sorted(mut value: Value) -> Value {
-    value.sort_all_objects();
-    value
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::builders::sample::Sample;
     use crate::distribution::Project;
+    use serde_json::Value;
 
     const KEYS: &str = "KeypairIDs: {kubernetes-ca: \"1\"}\nCAs: {kubernetes-ca: CA}\n";
 

@@ -2,9 +2,11 @@
 //! them themselves), and what the cluster spec asks for.
 
 use super::layout;
+use super::pod::variable;
 use quake_formats::flags::double_quoted;
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The cloud provider's configuration, which kubelet, the API server and the controllers read.
@@ -34,11 +36,9 @@ pub(crate) fn proxy_environment(spec: &NodeSpec) -> Vec<Item> {
 }
 
 /// The proxy variables of a static pod, sorted by name.
-pub(crate) fn proxy_variables(spec: &NodeSpec) -> Vec<(String, String)> {
-    spec.proxy
-        .iter()
-        .map(|(name, value)| (name.clone(), value.clone()))
-        .collect()
+pub(crate) fn proxy_variables(spec: &NodeSpec) -> Vec<Value> {
+    let proxy = spec.proxy.iter();
+    proxy.map(|(name, value)| variable(name, value)).collect()
 }
 
 /// The files, in the spec's order; of two for one path the first counts, which is the instance group's.

@@ -1,13 +1,14 @@
 //! etcd's static pods: rendered here where the agent runs etcd itself, copied where etcd-manager does.
 
 use super::layout;
-use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness, variable};
 use crate::plan_inputs::{EtcdManifest, PlanInputs};
 use quake_formats::flags::FlagSet;
 use quake_model::item::{Directory, File, Item};
 use quake_model::spec::{Component, EtcdCluster, EtcdProvider, NodeSpec};
 use quake_model::step::Contents;
 use quake_volumes::MountedSlot;
+use serde_json::Value;
 
 /// Names of the node's own members, as etcd's pods see them; see [`hosts`].
 const HOSTS: &str = "/etc/kubernetes/etcd-hosts";
@@ -172,10 +173,13 @@ fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape
     let mut pod = StaticPod::for_component(&shape.pod, &component, command, Priority::Cluster);
     pod.container = "etcd-container".to_owned();
     pod.environment = environment(spec, slot, shape);
-    pod.liveness = Some(http_liveness("/health", shape.client_port, false, 15));
+    pod.probes = vec![(
+        "livenessProbe",
+        http_liveness("/health", shape.client_port, false, 15),
+    )];
     pod.ports = vec![
-        ("serverport", shape.peer_port),
-        ("clientport", shape.client_port),
+        ("serverport", shape.peer_port.into()),
+        ("clientport", shape.client_port.into()),
     ];
     let data = format!("/var/etcd/{}", shape.data);
     let hosts = if is_gossip(spec) { "/etc/hosts" } else { HOSTS };
@@ -192,7 +196,7 @@ fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape
     pod
 }
 
-fn environment(spec: &NodeSpec, slot: &MountedSlot, shape: &Shape) -> Vec<(String, String)> {
+fn environment(spec: &NodeSpec, slot: &MountedSlot, shape: &Shape) -> Vec<Value> {
     let Shape {
         name,
         client_port,
@@ -220,6 +224,6 @@ fn environment(spec: &NodeSpec, slot: &MountedSlot, shape: &Shape) -> Vec<(Strin
         ("ETCD_INITIAL_CLUSTER", members.join(",")),
     ]
     .into_iter()
-    .map(|(variable, value)| (variable.to_owned(), value))
+    .map(|(name, value)| variable(name, &value))
     .collect()
 }

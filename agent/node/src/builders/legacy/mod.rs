@@ -27,5 +27,7 @@ pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
 pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
-pub(crate) use pod::{Access, HostPath, Priority, http_liveness};
+pub(crate) use pod::{
+    Access, Command, HostPath, Priority, Sidecar, StaticPod, http_liveness, variable,
+};
 pub(crate) use tree::items;

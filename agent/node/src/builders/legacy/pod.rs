@@ -4,7 +4,7 @@ use super::layout;
 use quake_formats::flags::{FlagSet, shell_word};
 use quake_formats::yaml_text;
 use quake_model::spec::{Component, KubernetesVersion, NodeSpec};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 /// Whether a container may write below a path of the host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,23 +56,20 @@ impl HostPath {
     }
 
     pub(crate) fn volume(&self) -> Value {
-        let mut host = Map::new();
-        host.insert("path".into(), json!(self.host));
+        let mut host = json!({"path": self.host});
         if let Some(kind) = self.kind {
-            host.insert("type".into(), json!(kind));
+            host["type"] = json!(kind);
         }
         json!({"name": self.name, "hostPath": host})
     }
 
     /// The container's mount of it.
     pub(crate) fn mount(&self) -> Value {
-        let mut mount = Map::new();
-        mount.insert("name".into(), json!(self.name));
-        mount.insert("mountPath".into(), json!(self.container));
+        let mut mount = json!({"name": self.name, "mountPath": self.container});
         if self.access == Access::ReadOnly {
-            mount.insert("readOnly".into(), json!(true));
+            mount["readOnly"] = json!(true);
         }
-        Value::Object(mount)
+        mount
     }
 }
 
@@ -105,17 +102,29 @@ pub(crate) struct StaticPod {
     /// What it runs: `command`, and `args` where it has them.
     pub(crate) command: Command,
     /// Labels beside `k8s-app`.
-    pub(crate) labels: Vec<(String, String)>,
-    pub(crate) annotations: Vec<(String, String)>,
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) labels: Vec<(&'static str, &'static str)>,
+    pub(crate) annotations: Vec<(&'static str, String)>,
+    pub(crate) environment: Vec<Value>,
     /// `requests` and `limits`, as (kind, resource, quantity).
-    pub(crate) resources: Vec<(&'static str, &'static str, String)>,
-    pub(crate) liveness: Option<Value>,
+    resources: Vec<(&'static str, &'static str, String)>,
+    /// Probes by the container's key for them, such as `livenessProbe`.
+    pub(crate) probes: Vec<(&'static str, Value)>,
     /// Ports of the host: name and number.
-    pub(crate) ports: Vec<(&'static str, u16)>,
+    pub(crate) ports: Vec<(&'static str, i64)>,
     pub(crate) privileged: bool,
     pub(crate) paths: Vec<HostPath>,
     pub(crate) priority: Priority,
+    /// The label with which it sees files of the host, where containers are labelled for SELinux.
+    pub(crate) host_label: Option<Value>,
+    /// What runs in the pod beside the component.
+    pub(crate) sidecar: Sidecar,
+}
+
+/// Containers that run beside a component, and their volumes.
+#[derive(Debug, Default)]
+pub(crate) struct Sidecar {
+    pub(crate) containers: Vec<Value>,
+    pub(crate) volumes: Vec<Value>,
 }
 
 impl StaticPod {
@@ -145,11 +154,13 @@ impl StaticPod {
             annotations: Vec::new(),
             environment: Vec::new(),
             resources,
-            liveness: None,
+            probes: Vec::new(),
             ports: Vec::new(),
             privileged: false,
             paths: Vec::new(),
             priority,
+            host_label: None,
+            sidecar: Sidecar::default(),
         }
     }
 
@@ -165,105 +176,86 @@ impl StaticPod {
         }
     }
 
+    /// The manifest of kops legacy (1.8 to 1.15), whose metadata is sorted.
     pub(crate) fn manifest(&self, version: KubernetesVersion) -> String {
-        let mut spec = Map::new();
-        spec.insert("containers".into(), json!([self.container()]));
-        spec.insert("hostNetwork".into(), json!(true));
+        let mut pod = self.value(version);
+        pod["metadata"].sort_all_objects();
+        yaml_text::document(&pod)
+    }
+
+    /// The pod for a kubelet of this version.
+    pub(crate) fn value(&self, version: KubernetesVersion) -> Value {
+        let own = [("k8s-app", self.name.as_str())];
+        let labels = own.into_iter().chain(self.labels.iter().copied());
+        let mut metadata = json!({
+            "name": self.name,
+            "namespace": "kube-system",
+            "labels": labels.map(entry).collect::<Value>(),
+        });
         // The priority classes of the system are there since 1.11; before, the annotation stands for them.
+        let critical = ("scheduler.alpha.kubernetes.io/critical-pod", String::new());
+        let critical = (!version.at_least(1, 16)).then_some(critical);
+        let mut annotations = self.annotations.iter().chain(&critical).peekable();
+        if annotations.peek().is_some() {
+            let annotations = annotations.map(|(name, value)| entry((name, value)));
+            metadata["annotations"] = annotations.collect();
+        }
+        let mut containers = vec![self.container()];
+        containers.extend(self.sidecar.containers.iter().cloned());
+        let volumes = self.paths.iter().map(HostPath::volume);
+        let mut spec = json!({"containers": containers, "hostNetwork": true});
         if version.at_least(1, 11) {
-            spec.insert("priorityClassName".into(), json!(self.priority.class()));
+            spec["priorityClassName"] = json!(self.priority.class());
         }
-        spec.insert(
-            "tolerations".into(),
-            json!([{"key": "CriticalAddonsOnly", "operator": "Exists"}]),
-        );
-        spec.insert(
-            "volumes".into(),
-            self.paths.iter().map(HostPath::volume).collect(),
-        );
-        let mut labels = vec![("k8s-app".to_owned(), self.name.clone())];
-        labels.extend(self.labels.iter().cloned());
-        let mut annotations = self.annotations.clone();
-        if !version.at_least(1, 16) {
-            annotations.push((
-                "scheduler.alpha.kubernetes.io/critical-pod".to_owned(),
-                String::new(),
-            ));
+        spec["tolerations"] = json!([{"key": "CriticalAddonsOnly", "operator": "Exists"}]);
+        spec["volumes"] = volumes
+            .chain(self.sidecar.volumes.iter().cloned())
+            .collect();
+        if let Some(label) = &self.host_label {
+            spec["securityContext"] = json!({"seLinuxOptions": label});
         }
-        let mut metadata = Map::new();
-        if !annotations.is_empty() {
-            metadata.insert("annotations".into(), object(&annotations));
-        }
-        metadata.insert("labels".into(), object(&labels));
-        metadata.insert("name".into(), json!(self.name));
-        metadata.insert("namespace".into(), json!("kube-system"));
-        yaml_text::document(&json!({
-            "apiVersion": "v1",
-            "kind": "Pod",
-            "metadata": metadata,
-            "spec": spec,
-        }))
+        json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     }
 
     fn container(&self) -> Value {
-        let mut container = Map::new();
-        container.insert("name".into(), json!(self.container));
-        container.insert("image".into(), json!(self.image));
-        container.insert("command".into(), json!(self.command.command));
+        let mut container = json!({
+            "name": self.container,
+            "image": self.image,
+            "command": self.command.command,
+        });
         if !self.command.arguments.is_empty() {
-            container.insert("args".into(), json!(self.command.arguments));
+            container["args"] = json!(self.command.arguments);
         }
         if !self.environment.is_empty() {
-            container.insert(
-                "env".into(),
-                self.environment.iter().map(variable).collect(),
-            );
+            container["env"] = json!(self.environment);
         }
-        if let Some(liveness) = &self.liveness {
-            container.insert("livenessProbe".into(), liveness.clone());
+        for (key, probe) in &self.probes {
+            container[*key] = probe.clone();
         }
         if !self.ports.is_empty() {
-            container.insert("ports".into(), self.ports.iter().map(port).collect());
+            container["ports"] = self.ports.iter().map(port).collect();
         }
-        if !self.resources.is_empty() {
-            container.insert("resources".into(), self.resources());
+        for (kind, resource, quantity) in &self.resources {
+            container["resources"][*kind][*resource] = json!(quantity);
         }
         if self.privileged {
-            container.insert("securityContext".into(), json!({"privileged": true}));
+            container["securityContext"] = json!({"privileged": true});
         }
-        container.insert(
-            "volumeMounts".into(),
-            self.paths.iter().map(HostPath::mount).collect(),
-        );
-        Value::Object(container)
-    }
-
-    fn resources(&self) -> Value {
-        let mut all: Map<String, Value> = Map::new();
-        for (kind, resource, quantity) in &self.resources {
-            let of_kind = all.entry(*kind).or_insert_with(|| json!({}));
-            of_kind[*resource] = json!(quantity);
-        }
-        Value::Object(all)
+        container["volumeMounts"] = self.paths.iter().map(HostPath::mount).collect();
+        container
     }
 }
 
-fn object(pairs: &[(String, String)]) -> Value {
-    let mut sorted = pairs.to_vec();
-    sorted.sort();
-    Value::Object(
-        sorted
-            .into_iter()
-            .map(|(key, value)| (key, json!(value)))
-            .collect(),
-    )
+fn entry((name, value): (&str, &str)) -> (String, Value) {
+    (name.to_owned(), json!(value))
 }
 
-fn variable((name, value): &(String, String)) -> Value {
+/// A variable of a container's environment.
+pub(crate) fn variable(name: &str, value: &str) -> Value {
     json!({"name": name, "value": value})
 }
 
-fn port((name, number): &(&str, u16)) -> Value {
+fn port((name, number): &(&str, i64)) -> Value {
     json!({"name": name, "containerPort": number, "hostPort": number})
 }
 
@@ -277,7 +269,7 @@ pub(crate) fn http_liveness(path: &str, port: u16, tls: bool, delay_seconds: u32
 }
 
 /// What a container runs.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Command {
     command: Vec<String>,
     arguments: Vec<String>,
@@ -299,6 +291,28 @@ impl Command {
         Self {
             command: vec![binary],
             arguments: flags.words(),
+        }
+    }
+
+    /// A component whose image has no shell: `go-runner` writes what it says to its container and to its log, too.
+    pub(crate) fn through_go_runner(
+        program: &str,
+        flags: &FlagSet,
+        arguments: impl IntoIterator<Item = String>,
+    ) -> Self {
+        let mut words = vec![
+            format!("--log-file={}", layout::log(program)),
+            "--also-stdout".to_owned(),
+            format!("/usr/local/bin/{program}"),
+        ];
+        // kops sorts flags as whole words.
+        let mut flags = flags.words();
+        flags.sort();
+        words.append(&mut flags);
+        words.extend(arguments);
+        Self {
+            command: vec!["/go-runner".to_owned()],
+            arguments: words,
         }
     }
 

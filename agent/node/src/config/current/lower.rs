@@ -8,8 +8,7 @@ use super::section::Section;
 use quake_model::item::Item;
 use quake_model::location::Location;
 use quake_model::spec::{
-    Component, ControlPlane, KopsGeneration, Kubelet, NetworkMode, Networking, NodeSpec, Role,
-    Runtime,
+    ControlPlane, KopsGeneration, Kubelet, NetworkMode, Networking, NodeSpec, Role, Runtime,
 };
 use std::collections::BTreeMap;
 
@@ -46,7 +45,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
             version: config.containerd.text("version").map(str::to_owned),
         },
         kubelet: kubelet(&config.kubelet),
-        kube_proxy: config.kube_proxy.as_ref().map(component),
+        kube_proxy: config.kube_proxy.as_ref().map(Section::component),
         control_plane: control_plane(boot, config),
         // They follow from objects of the state store.
         etcd: Vec::new(),
@@ -85,18 +84,6 @@ fn kubelet(section: &Section) -> Kubelet {
     }
 }
 
-fn component(section: &Section) -> Component {
-    let text = |key: &str| section.text(key).map(str::to_owned);
-    Component {
-        image: text("image").unwrap_or_default(),
-        flags: section.flags(),
-        cpu_request: text("cpuRequest"),
-        cpu_limit: text("cpuLimit"),
-        memory_request: text("memoryRequest"),
-        memory_limit: text("memoryLimit"),
-    }
-}
-
 /// The control plane; `None` for a node with an API server alone, of which the normal form knows nothing.
 fn control_plane(boot: &BootConfig, config: &NodeupConfig) -> Option<ControlPlane> {
     if boot.role != Role::ControlPlane {
@@ -104,7 +91,7 @@ fn control_plane(boot: &BootConfig, config: &NodeupConfig) -> Option<ControlPlan
     }
     let part = |section: Option<&Section>, key: &str, shape| {
         let section = section.and_then(|section| section.section(key, shape));
-        section.as_ref().map(component)
+        section.as_ref().map(Section::component)
     };
     let api = config.api_server.as_ref();
     let control = config.control_plane.as_ref();

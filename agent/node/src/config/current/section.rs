@@ -6,7 +6,7 @@ use crate::config::flags::flags_of;
 use quake_formats::duration;
 use quake_formats::quantity;
 use quake_formats::yaml::{Value, Yaml};
-use quake_model::spec::Flag;
+use quake_model::spec::{Component, Flag};
 use std::collections::BTreeMap;
 
 /// A map of a document, and its shape.
@@ -60,6 +60,19 @@ impl Section {
     /// The flags its fields become, sorted as kops sorts them.
     pub fn flags(&self) -> Vec<Flag> {
         flags_of(schema(), &self.node, self.shape)
+    }
+
+    /// The component that it describes; without an image where it names none.
+    pub fn component(&self) -> Component {
+        let text = |key: &str| self.text(key).map(str::to_owned);
+        Component {
+            image: text("image").unwrap_or_default(),
+            flags: self.flags(),
+            cpu_request: text("cpuRequest"),
+            cpu_limit: text("cpuLimit"),
+            memory_request: text("memoryRequest"),
+            memory_limit: text("memoryLimit"),
+        }
     }
 
     /// Whether `key` is given and not null.

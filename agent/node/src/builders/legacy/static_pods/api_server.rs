@@ -24,17 +24,20 @@ pub(super) fn pod(
     pod.default_cpu("150m");
     // dns-controller publishes the node's addresses under these names.
     pod.annotations.push((
-        "dns.alpha.kubernetes.io/internal".to_owned(),
+        "dns.alpha.kubernetes.io/internal",
         control_plane.internal_name.clone(),
     ));
     if let Some(name) = &control_plane.public_name {
         pod.annotations
-            .push(("dns.alpha.kubernetes.io/external".to_owned(), name.clone()));
+            .push(("dns.alpha.kubernetes.io/external", name.clone()));
     }
     pod.environment = proxy_variables(spec);
     let probe = api_server_probe(spec, control_plane);
     // A first start on a small instance takes longer than etcd's; too short a delay kills it again and again.
-    pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 45));
+    pod.probes = vec![(
+        "livenessProbe",
+        http_liveness(&probe.path, probe.port, probe.tls, 45),
+    )];
     pod.ports = ports(spec, &flags);
     pod.paths = paths(spec, &flags, credentials);
     pod
@@ -86,8 +89,8 @@ fn flags(spec: &NodeSpec, control_plane: &ControlPlane, credentials: &Credential
     flags
 }
 
-fn ports(spec: &NodeSpec, flags: &FlagSet) -> Vec<(&'static str, u16)> {
-    let port = |name: &str, default: u16| match flags.get(name) {
+fn ports(spec: &NodeSpec, flags: &FlagSet) -> Vec<(&'static str, i64)> {
+    let port = |name: &str, default: i64| match flags.get(name) {
         Some(text) => text.parse().unwrap_or(default),
         None => default,
     };

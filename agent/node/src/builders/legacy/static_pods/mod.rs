@@ -97,7 +97,10 @@ fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPo
     pod.default_cpu("100m");
     pod.environment = proxy_variables(spec);
     let probe = controller_manager_probe(spec, control_plane);
-    pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 15));
+    pod.probes = vec![(
+        "livenessProbe",
+        http_liveness(&probe.path, probe.port, probe.tls, 15),
+    )];
     pod.paths = vec![log_path(CONTROLLER_MANAGER)];
     pod.paths.extend(control_plane_paths(spec));
     pod.paths.push(HostPath::new(
@@ -152,7 +155,10 @@ fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     pod.default_cpu("100m");
     pod.environment = proxy_variables(spec);
     let probe = scheduler_probe(spec, control_plane);
-    pod.liveness = Some(http_liveness(&probe.path, probe.port, probe.tls, 15));
+    pod.probes = vec![(
+        "livenessProbe",
+        http_liveness(&probe.path, probe.port, probe.tls, 15),
+    )];
     pod.paths = vec![
         HostPath::new(
             "varlibkubescheduler",
@@ -179,7 +185,7 @@ fn kube_proxy(spec: &NodeSpec, component: &Component) -> StaticPod {
     let command = Command::of_component(spec, KUBE_PROXY, &flags);
     let mut pod = StaticPod::for_component(KUBE_PROXY, component, command, Priority::Node);
     pod.default_cpu("100m");
-    pod.labels.push(("tier".to_owned(), "node".to_owned()));
+    pod.labels.push(("tier", "node"));
     pod.privileged = true;
     pod.paths = kube_proxy_paths(spec);
     pod
