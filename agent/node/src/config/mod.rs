@@ -2,12 +2,11 @@
 
 mod check;
 pub mod current;
-mod etcd_member;
 mod flags;
 pub mod legacy;
 pub(crate) mod node_path;
+mod reader;
 mod schema;
 mod validate;
 
 pub use check::check;
-use etcd_member::etcd_member;

@@ -1,10 +1,11 @@
 //! `kube_env.yaml` since kops 1.22: who the node is, and where its configuration is.
 
 use super::schema;
+use crate::config::reader::{location, missing, role, texts};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
-use quake_model::location::{Location, LocationError};
+use quake_model::location::Location;
 use quake_model::spec::Role;
 
 /// What `kube_env.yaml` says.
@@ -143,32 +144,22 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&self) -> Result<BootConfig, Fault> {
         self.on_aws()?;
-        let role = self.role()?;
+        let key = "InstanceGroupRole";
+        let role = role(self.source, (self.root, key, key), role_of)?;
         Ok(BootConfig {
             source: self.source.to_owned(),
             cluster: self.name("ClusterName")?,
             instance_group: self.name("InstanceGroupName")?,
             role,
             origin: self.origin(role)?,
-            api_server_ips: self.texts("APIServerIPs"),
-            etcd_ips: self.texts("EtcdIPs"),
+            api_server_ips: texts(self.root, "APIServerIPs"),
+            etcd_ips: texts(self.root, "EtcdIPs"),
             config_hash: self.root.text_of("NodeupConfigHash").map(str::to_owned),
         })
     }
 
     fn missing(&self, key: &str) -> Fault {
-        self.root
-            .fault(
-                self.source,
-                Code::ConfigMissingKey,
-                format!("{key} is not given"),
-            )
-            .seen("path", key)
-    }
-
-    fn texts(&self, key: &str) -> Vec<String> {
-        let items = self.root.items_of(key).iter();
-        items.filter_map(Yaml::text).map(str::to_owned).collect()
+        missing(self.source, self.root, key)
     }
 
     fn on_aws(&self) -> Result<(), Fault> {
@@ -201,37 +192,19 @@ impl Reader<'_> {
             .seen("path", key))
     }
 
-    fn role(&self) -> Result<Role, Fault> {
-        const KEY: &str = "InstanceGroupRole";
-        let node = self.root.get(KEY).ok_or_else(|| self.missing(KEY))?;
-        let text = node.text().unwrap_or_default();
-        role_of(text).ok_or_else(|| {
-            let summary = format!("{text:?} is not a role of an instance group");
-            let fault = node.fault(self.source, Code::ConfigUnknownRole, summary);
-            fault.seen("path", KEY)
-        })
-    }
-
     fn origin(&self, role: Role) -> Result<Origin, Fault> {
         if let Some(server) = self.root.get("ConfigServer") {
             return Ok(Origin::Server(self.server(server)?));
         }
         match self.root.get("ConfigBase").filter(|base| !base.is_empty()) {
-            Some(base) => {
-                let text = base.text().unwrap_or_default();
-                let location = text.parse().map_err(|error: LocationError| {
-                    base.fault(self.source, Code::ConfigLocationUnusable, error.to_string())
-                })?;
-                Ok(Origin::Store(location))
-            }
+            Some(base) => Ok(Origin::Store(location(self.source, base)?)),
             None if role == Role::Bastion => Ok(Origin::Nowhere),
             None => Err(self.missing("ConfigBase")),
         }
     }
 
     fn server(&self, node: &Yaml) -> Result<ConfigServer, Fault> {
-        let items = node.items_of("servers").iter();
-        let servers: Vec<String> = items.filter_map(Yaml::text).map(str::to_owned).collect();
+        let servers = texts(node, "servers");
         if servers.is_empty() {
             return Err(self.missing("ConfigServer.servers"));
         }

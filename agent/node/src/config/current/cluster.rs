@@ -2,12 +2,12 @@
 //!
 //! Only what a node needs of it is read, so a key that is new in some kops version stops nothing.
 
-use crate::config::etcd_member;
+use crate::config::reader::{self, missing, zones_by_subnet, zones_of_group};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
-use quake_model::location::{Location, LocationError};
-use quake_model::spec::{EtcdCluster, EtcdProvider};
-use std::collections::{BTreeMap, BTreeSet};
+use quake_model::location::Location;
+use quake_model::spec::EtcdCluster;
+use std::collections::BTreeMap;
 
 /// The object's name below the cluster's base in the state store.
 pub const CLUSTER_OBJECT: &str = "cluster-completed.spec";
@@ -34,16 +34,8 @@ impl Cluster {
     /// `config.yaml-syntax`.
     pub fn zones_of(&self, source: &str, text: &str) -> Result<Vec<String>, Fault> {
         let root = parse(source, text)?;
-        let texts = |key: &str| {
-            let spec = root.get("spec");
-            let items = spec.map_or(&[][..], |spec| spec.items_of(key)).iter();
-            items.filter_map(Yaml::text).collect::<Vec<_>>()
-        };
-        let named = texts("zones").into_iter().map(str::to_owned);
-        let subnets = texts("subnets").into_iter();
-        let zones = named.chain(subnets.filter_map(|subnet| self.subnets.get(subnet).cloned()));
-        let zones: BTreeSet<String> = zones.collect();
-        Ok(zones.into_iter().collect())
+        let spec = root.get("spec");
+        Ok(spec.map_or_else(Vec::new, |spec| zones_of_group(spec, &self.subnets)))
     }
 }
 
@@ -64,16 +56,13 @@ pub fn read_cluster(source: &str, text: &str) -> Result<Cluster, Fault> {
             .fault(source, Code::ConfigWrongType, summary)
             .seen("path", "kind"));
     }
-    let missing = |node: &Yaml, path: &str| {
-        let summary = format!("{path} is not given");
-        node.fault(source, Code::ConfigMissingKey, summary)
-            .seen("path", path)
-    };
     let name = root
         .get("metadata")
         .and_then(|metadata| metadata.text_of("name"));
-    let name = name.ok_or_else(|| missing(&root, "metadata.name"))?;
-    let spec = root.get("spec").ok_or_else(|| missing(&root, "spec"))?;
+    let name = name.ok_or_else(|| missing(source, &root, "metadata.name"))?;
+    let spec = root
+        .get("spec")
+        .ok_or_else(|| missing(source, &root, "spec"))?;
     let etcd = spec.items_of("etcdClusters").iter();
     Ok(Cluster {
         name: name.to_owned(),
@@ -100,30 +89,11 @@ fn base(spec: &Yaml) -> Option<Location> {
 }
 
 fn etcd_cluster(source: &str, entry: &Yaml) -> Result<EtcdCluster, Fault> {
-    let name = entry.text_of("name").ok_or_else(|| {
-        let path = "etcdClusters.name";
-        entry
-            .fault(
-                source,
-                Code::ConfigMissingKey,
-                format!("{path} is not given"),
-            )
-            .seen("path", path)
-    })?;
-    // v1alpha2 calls them etcdMembers, v1alpha3 members.
-    let members = ["etcdMembers", "members"].map(|key| entry.items_of(key));
-    let members = members.into_iter().flatten();
-    let text = |key: &str| entry.text_of(key).unwrap_or_default().to_owned();
+    // v1alpha2 calls the members etcdMembers, v1alpha3 members.
+    let stored = reader::etcd_cluster(source, entry, &["etcdMembers", "members"])?;
     Ok(EtcdCluster {
-        name: name.to_owned(),
-        members: members
-            .map(|member| etcd_member(source, member))
-            .collect::<Result<_, _>>()?,
-        version: text("version"),
-        image: text("image"),
-        provider: EtcdProvider::Manager,
         backup_store: backup_store(source, entry)?,
-        manifest: None,
+        ..stored
     })
 }
 
@@ -131,14 +101,13 @@ fn backup_store(source: &str, entry: &Yaml) -> Result<Option<Location>, Fault> {
     let store = entry
         .get("backups")
         .and_then(|backups| backups.get("backupStore"));
-    let Some((node, text)) = store.and_then(|store| Some((store, store.text()?))) else {
+    let Some(node) = store.filter(|store| store.text().is_some()) else {
         return Ok(None);
     };
-    let parsed = text.parse().map_err(|error: LocationError| {
-        node.fault(source, Code::ConfigLocationUnusable, error.to_string())
-            .seen("path", "etcdClusters.backups.backupStore")
-    });
-    parsed.map(Some)
+    let parsed = reader::location(source, node);
+    parsed
+        .map(Some)
+        .map_err(|fault| fault.seen("path", "etcdClusters.backups.backupStore"))
 }
 
 fn subnets(spec: &Yaml) -> BTreeMap<String, String> {
@@ -150,11 +119,7 @@ fn subnets(spec: &Yaml) -> BTreeMap<String, String> {
         .items_of("subnets")
         .iter()
         .chain(moved.unwrap_or_default());
-    all.filter_map(|subnet| {
-        let name = subnet.text_of("name")?.to_owned();
-        Some((name, subnet.text_of("zone")?.to_owned()))
-    })
-    .collect()
+    zones_by_subnet(all)
 }
 
 #[cfg(test)]

@@ -5,17 +5,13 @@ use super::boot_config::{BootConfig, Origin};
 use super::network::Provider;
 use super::nodeup_config::NodeupConfig;
 use super::section::Section;
+use crate::config::reader::kubelet_paths;
 use quake_model::item::Item;
 use quake_model::location::Location;
 use quake_model::spec::{
     ControlPlane, KopsGeneration, Kubelet, NetworkMode, Networking, NodeSpec, Role, Runtime,
 };
 use std::collections::BTreeMap;
-
-/// Where kubelet's kubeconfig is, unless the configuration says otherwise.
-const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
-
-const MANIFESTS: &str = "/etc/kubernetes/manifests";
 
 /// The node's spec. A node that asks kops-controller knows of no state store, and its base is the machine's own root.
 pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> NodeSpec {
@@ -64,7 +60,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
 
 fn kubelet(section: &Section) -> Kubelet {
     let labels = section.map("nodeLabels").into_iter();
-    let path = |key: &str, default: &str| section.text(key).unwrap_or(default).to_owned();
+    let (kubeconfig_path, manifest_path) = kubelet_paths(section.node());
     Kubelet {
         flags: section.flags(),
         labels: labels
@@ -76,11 +72,8 @@ fn kubelet(section: &Section) -> Kubelet {
             .map(str::to_owned)
             .collect(),
         startup_taint: None,
-        kubeconfig_path: path("kubeconfigPath", KUBECONFIG),
-        // A slash at its end is sound, and no part of any path made of it.
-        manifest_path: path("podManifestPath", MANIFESTS)
-            .trim_end_matches('/')
-            .to_owned(),
+        kubeconfig_path,
+        manifest_path,
     }
 }
 

@@ -4,10 +4,11 @@ use super::asset::{read_assets, read_images};
 use super::network::{Network, read_network};
 use super::schema;
 use super::section::Section;
+use crate::config::reader::{location, missing, texts};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
-use quake_model::location::{Location, LocationError};
+use quake_model::location::Location;
 use quake_model::spec::{AssetSpec, ImageSpec, KubernetesVersion};
 use std::collections::BTreeMap;
 
@@ -174,16 +175,16 @@ impl Reader<'_> {
             kubernetes: self.version()?,
             assets: read_assets(source, root, processor)?,
             images: read_images(source, root, processor)?,
-            packages: self.texts("packages"),
+            packages: texts(root, "packages"),
             stores: self.stores()?,
             ca_bundle: self.map("CAs"),
             keypair_ids: self.map("KeypairIDs"),
-            etcd_clusters: self.texts("EtcdClusterNames"),
+            etcd_clusters: texts(root, "EtcdClusterNames"),
             etcd_manifests: self.locations("etcdManifests")?,
             channels_manifest: self.location(root, "channelsManifest")?,
-            channels: self.texts("channels"),
+            channels: texts(root, "channels"),
             static_manifests: self.static_manifests(),
-            api_server_additional_ips: self.texts("ApiserverAdditionalIPs"),
+            api_server_additional_ips: texts(root, "ApiserverAdditionalIPs"),
             kubelet: Section::new(root, "KubeletConfig", "KubeletConfigSpec"),
             kube_proxy: Section::optional(root, "KubeProxy", "KubeProxyConfig")
                 .filter(|proxy| proxy.boolean("enabled") != Some(false)),
@@ -207,7 +208,7 @@ impl Reader<'_> {
         let is_set = |key: &str| root.boolean_of(key) == Some(true);
         Settings {
             service_node_ports: text("ServiceNodePortRange"),
-            sysctls: self.texts("SysctlParameters"),
+            sysctls: texts(root, "SysctlParameters"),
             automatic_updates: root.text_of("UpdatePolicy") != Some("external"),
             unmanaged_ntp: is_set("NTPUnmanaged"),
             has_no_dns: is_set("usesNoneDNS"),
@@ -216,11 +217,11 @@ impl Reader<'_> {
             names_by_address: is_set("useIPBasedNodeNames"),
             default_machine_type: text("DefaultMachineType"),
             completes_lifecycle_hook: is_set("EnableLifecycleHook"),
-            warm_pool_images: self.texts("warmPoolImages"),
+            warm_pool_images: texts(root, "warmPoolImages"),
             disable_security_group_ingress: root.boolean_of("disableSecurityGroupIngress"),
             elb_security_group: text("elbSecurityGroup"),
             nlb_security_group_mode: text("nlbSecurityGroupMode"),
-            node_ip_families: self.texts("nodeIPFamilies"),
+            node_ip_families: texts(root, "nodeIPFamilies"),
         }
     }
 
@@ -240,13 +241,8 @@ impl Reader<'_> {
     }
 
     fn required(&self, key: &str) -> Result<&str, Fault> {
-        self.root.text_of(key).ok_or_else(|| {
-            let summary = format!("{key} is not given");
-            let fault = self
-                .root
-                .fault(self.source, Code::ConfigMissingKey, summary);
-            fault.seen("path", key)
-        })
+        let text = self.root.text_of(key);
+        text.ok_or_else(|| missing(self.source, self.root, key))
     }
 
     fn version(&self) -> Result<KubernetesVersion, Fault> {
@@ -260,11 +256,6 @@ impl Reader<'_> {
         })
     }
 
-    fn texts(&self, key: &str) -> Vec<String> {
-        let items = self.root.items_of(key).iter();
-        items.filter_map(Yaml::text).map(str::to_owned).collect()
-    }
-
     fn map(&self, key: &str) -> BTreeMap<String, String> {
         let entries = self.root.get(key).map_or(&[][..], Yaml::entries).iter();
         entries
@@ -272,21 +263,14 @@ impl Reader<'_> {
             .collect()
     }
 
-    fn parse_location(&self, node: &Yaml) -> Result<Location, Fault> {
-        let text = node.text().unwrap_or_default();
-        text.parse().map_err(|error: LocationError| {
-            node.fault(self.source, Code::ConfigLocationUnusable, error.to_string())
-        })
-    }
-
     fn location(&self, parent: &Yaml, key: &str) -> Result<Option<Location>, Fault> {
         let node = parent.get(key).filter(|node| !node.is_empty());
-        node.map(|node| self.parse_location(node)).transpose()
+        node.map(|node| location(self.source, node)).transpose()
     }
 
     fn locations(&self, key: &str) -> Result<Vec<Location>, Fault> {
         let items = self.root.items_of(key).iter();
-        items.map(|node| self.parse_location(node)).collect()
+        items.map(|node| location(self.source, node)).collect()
     }
 
     fn stores(&self) -> Result<Option<Stores>, Fault> {

@@ -4,10 +4,11 @@
 //! know of every key that kops would not read.
 
 use super::boot_config::role_of;
+use crate::config::reader::{missing, role};
 use crate::config::schema::Schema;
 use crate::config::validate::validate;
 use quake_formats::yaml::{Value, Yaml};
-use quake_model::fault::{Code, Fault};
+use quake_model::fault::Fault;
 use std::sync::OnceLock;
 
 /// The API version that is written into state stores.
@@ -33,38 +34,20 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
         .filter(|spec| matches!(spec.value, Value::Map(_)));
     match spec {
         None => found.push(missing(source, root, "spec")),
-        Some(spec) if shape == "InstanceGroup" => found.extend(role(source, spec).err()),
+        Some(spec) if shape == "InstanceGroup" => {
+            let place = (spec, "role", "spec.role");
+            found.extend(role(source, place, role_of).err());
+        }
         Some(_) => {}
     }
     Some(found)
-}
-
-fn missing(source: &str, node: &Yaml, path: &str) -> Fault {
-    let summary = format!("{path} is not given");
-    node.fault(source, Code::ConfigMissingKey, summary)
-        .seen("path", path)
-}
-
-fn role(source: &str, spec: &Yaml) -> Result<(), Fault> {
-    const PATH: &str = "spec.role";
-    let node = spec
-        .get("role")
-        .ok_or_else(|| missing(source, spec, PATH))?;
-    let text = node.text().unwrap_or_default();
-    match role_of(text) {
-        Some(_) => Ok(()),
-        None => {
-            let summary = format!("{text:?} is not a role of an instance group");
-            let fault = node.fault(source, Code::ConfigUnknownRole, summary);
-            Err(fault.seen("path", PATH))
-        }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use quake_formats::yaml::parse;
+    use quake_model::fault::Code;
 
     fn codes(text: &str) -> Option<Vec<Code>> {
         let root = parse("x", text).expect("it is YAML");

@@ -3,6 +3,7 @@
 
 use super::schema;
 use crate::config::flags::flags_of;
+use crate::config::reader::component;
 use quake_formats::duration;
 use quake_formats::quantity;
 use quake_formats::yaml::{Value, Yaml};
@@ -37,13 +38,9 @@ impl Section {
 
     /// The maps of the list at `key` of `parent`.
     pub(super) fn list(parent: &Yaml, key: &str, shape: &'static str) -> Vec<Self> {
-        let items = parent.items_of(key).iter();
-        items
-            .map(|node| Self {
-                shape,
-                node: node.clone(),
-            })
-            .collect()
+        parent
+            .get(key)
+            .map_or_else(Vec::new, |list| Self::each(list, shape))
     }
 
     /// The maps of a list.
@@ -64,15 +61,7 @@ impl Section {
 
     /// The component that it describes; without an image where it names none.
     pub fn component(&self) -> Component {
-        let text = |key: &str| self.text(key).map(str::to_owned);
-        Component {
-            image: text("image").unwrap_or_default(),
-            flags: self.flags(),
-            cpu_request: text("cpuRequest"),
-            cpu_limit: text("cpuLimit"),
-            memory_request: text("memoryRequest"),
-            memory_limit: text("memoryLimit"),
-        }
+        component(&self.node, self.flags())
     }
 
     /// Whether `key` is given and not null.

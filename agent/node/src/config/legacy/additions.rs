@@ -5,6 +5,7 @@ use super::documents::{Form, role_named};
 use super::fingerprint::is_fingerprint;
 use super::node::{Node, unsupported};
 use crate::config::node_path::PathKind;
+use crate::config::reader::texts;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use quake_formats::yaml::Yaml;
@@ -235,11 +236,6 @@ fn hook_kind(list: &Given<'_>, item: &Yaml) -> Found {
         command,
         environment,
     })
-}
-
-fn texts(node: &Yaml, key: &str) -> Vec<String> {
-    let items = node.items_of(key).iter();
-    items.filter_map(Yaml::text).map(str::to_owned).collect()
 }
 
 fn hook(unit: String, item: &Yaml, kind: HookKind) -> Hook {

@@ -1,9 +1,8 @@
 //! The cluster around the node: networking, etcd and the proxy.
 
 use super::documents::Form;
-use super::environment::missing;
 use super::node::Node;
-use crate::config::etcd_member;
+use crate::config::reader::{etcd_member, missing};
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::location::Location;

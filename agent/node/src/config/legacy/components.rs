@@ -4,6 +4,7 @@ use super::kubelet::substitute_hostname;
 use super::node::Node;
 use super::schema;
 use crate::config::flags::flags_of;
+use crate::config::reader;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{Component, ControlPlane, DockerRuntime, Role, Runtime};
@@ -79,19 +80,12 @@ pub(super) fn lower_control_plane(
 
 fn component(node: &Node<'_>, key: &str, shape: &str) -> Result<Component, Fault> {
     let section = node.section(key).ok_or_else(|| node.missing(key))?;
-    let text = |key: &str| section.text_of(key).map(str::to_owned);
-    let image = text("image").ok_or_else(|| {
+    let component = reader::component(section, flags_of(schema(), section, shape));
+    if component.image.is_empty() {
         let path = format!("{key}.image");
-        super::environment::missing(&node.cluster.source, section, &path)
-    })?;
-    Ok(Component {
-        image,
-        flags: flags_of(schema(), section, shape),
-        cpu_request: text("cpuRequest"),
-        cpu_limit: text("cpuLimit"),
-        memory_request: text("memoryRequest"),
-        memory_limit: text("memoryLimit"),
-    })
+        return Err(reader::missing(&node.cluster.source, section, &path));
+    }
+    Ok(component)
 }
 
 /// The configuration of the cloud provider, where the spec has one, be it empty.

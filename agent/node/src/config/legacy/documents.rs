@@ -1,7 +1,7 @@
 //! The cluster and the instance group: from the state store whole, from user data in part.
 
-use super::environment::missing;
 use super::schema;
+use crate::config::reader::{self, missing};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Value, Yaml, parse};
 use quake_model::fault::{Code, Fault};
@@ -168,15 +168,7 @@ fn envelope<'a>(source: &str, root: &'a Yaml, kind: &str) -> Result<&'a Yaml, Fa
 
 /// The role of an instance group, as kops spells it (`pkg/apis/kops/instancegroup.go`), in any case.
 fn role(source: &str, spec: &Yaml) -> Result<Role, Fault> {
-    let node = spec
-        .get("role")
-        .ok_or_else(|| missing(source, spec, "spec.role"))?;
-    let text = node.text().unwrap_or_default();
-    role_named(text).ok_or_else(|| {
-        let summary = format!("{text:?} is not a role of an instance group");
-        node.fault(source, Code::ConfigUnknownRole, summary)
-            .seen("path", "spec.role")
-    })
+    reader::role(source, (spec, "role", "spec.role"), role_named)
 }
 
 /// The role kops calls `name`.

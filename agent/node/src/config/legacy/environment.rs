@@ -2,6 +2,7 @@
 
 use super::asset::{read_asset, weak_digests};
 use super::schema;
+use crate::config::reader::{location, missing, texts};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::boot_report::ReportFolder;
@@ -140,11 +141,6 @@ fn refuse_newer(source: &str, root: &Yaml) -> Result<(), Fault> {
     }
 }
 
-fn texts(root: &Yaml, key: &str) -> Vec<String> {
-    let items = root.items_of(key).iter();
-    items.filter_map(Yaml::text).map(str::to_owned).collect()
-}
-
 fn config_base(source: &str, root: &Yaml) -> Result<Location, Fault> {
     if let Some(base) = root.get("ConfigBase").filter(|base| !base.is_empty()) {
         return location(source, base);
@@ -175,21 +171,6 @@ fn instance_group(source: &str, root: &Yaml) -> Result<String, Fault> {
     }
     let summary = format!("{name:?} cannot be the name of an instance group");
     Err(node.fault(source, Code::ConfigLocationUnusable, summary))
-}
-
-fn location(source: &str, node: &Yaml) -> Result<Location, Fault> {
-    let text = node.text().unwrap_or_default();
-    text.parse()
-        .map_err(|error: quake_model::location::LocationError| {
-            node.fault(source, Code::ConfigLocationUnusable, error.to_string())
-        })
-}
-
-/// A fault for a key that a document must have, at the document's start.
-pub(super) fn missing(source: &str, root: &Yaml, path: &str) -> Fault {
-    let summary = format!("{path} is not given");
-    root.fault(source, Code::ConfigMissingKey, summary)
-        .seen("path", path)
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 use super::node::Node;
 use super::schema;
 use crate::config::flags::{flags_of, overlay, sort};
+use crate::config::reader::{kubelet_paths, texts};
 use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
@@ -14,8 +15,6 @@ pub(crate) const GROUP_LABEL: &str = "kops.k8s.io/instancegroup";
 pub(crate) const ROLE_LABEL: &str = "kubernetes.io/role";
 pub(crate) const MASTER_LABEL: &str = "node-role.kubernetes.io/master";
 const NODE_LABEL: &str = "node-role.kubernetes.io/node";
-const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";
-const MANIFESTS: &str = "/etc/kubernetes/manifests";
 
 /// The kubelet section of this node: the cluster's for its role, with the instance group's laid over it.
 ///
@@ -71,17 +70,14 @@ pub(super) fn lower_kubelet(
     }
     sort(&mut flags);
     let (labels, findings) = labels(node, section);
-    let path = |key, default: &str| section.text_of(key).unwrap_or(default).to_owned();
+    let (kubeconfig_path, manifest_path) = kubelet_paths(section);
     let kubelet = Kubelet {
         flags,
         labels,
         taints: taints(node, section),
         startup_taint: None,
-        kubeconfig_path: path("kubeconfigPath", KUBECONFIG),
-        // A slash at its end is sound, and no part of any path made of it.
-        manifest_path: path("podManifestPath", MANIFESTS)
-            .trim_end_matches('/')
-            .to_owned(),
+        kubeconfig_path,
+        manifest_path,
     };
     Ok((kubelet, findings))
 }
@@ -218,13 +214,9 @@ fn may_kubelet_set(label: &str) -> bool {
 
 /// The section's taints, then the instance group's; a control plane without any repels workloads.
 fn taints(node: &Node<'_>, section: &Yaml) -> Vec<String> {
-    let texts = |list: &[Yaml]| -> Vec<String> {
-        let texts = list.iter().filter_map(Yaml::text);
-        texts.map(str::to_owned).collect()
-    };
-    let mut taints = texts(section.items_of("taints"));
+    let mut taints = texts(section, "taints");
     if node.version.at_least(1, 6) {
-        taints.extend(texts(node.group.spec.items_of("taints")));
+        taints.extend(texts(&node.group.spec, "taints"));
         if taints.is_empty() && node.role == Role::ControlPlane {
             taints.push(format!("{MASTER_LABEL}=:NoSchedule"));
         }

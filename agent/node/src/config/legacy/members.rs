@@ -2,9 +2,8 @@
 //! read without a node at hand.
 
 use super::cluster::backup_store;
-use super::documents::{Document, Form, read_cluster, read_instance_group};
-use super::environment::missing;
-use crate::config::etcd_member;
+use super::documents::{ClusterSpec, Document, Form, read_cluster, read_instance_group};
+use crate::config::reader::{etcd_cluster, zones_by_subnet, zones_of_group};
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{EtcdCluster, EtcdMember, EtcdProvider};
@@ -38,15 +37,7 @@ impl EtcdMembers {
     /// As [`read_instance_group`].
     pub fn zones_of(&self, group: &Document) -> Result<Vec<String>, Fault> {
         let (group, _) = read_instance_group(group, Form::Stored)?;
-        let texts = |key: &str| {
-            let items = group.spec.items_of(key).iter();
-            items.filter_map(Yaml::text).collect::<Vec<_>>()
-        };
-        let mut zones: BTreeSet<String> = texts("zones").into_iter().map(str::to_owned).collect();
-        for subnet in texts("subnets") {
-            zones.extend(self.subnets.get(subnet).cloned());
-        }
-        Ok(zones.into_iter().collect())
+        Ok(zones_of_group(&group.spec, &self.subnets))
     }
 }
 
@@ -57,22 +48,11 @@ impl EtcdMembers {
 /// As [`read_cluster`], and `config.missing-key` for an etcd cluster or a member without a name.
 pub fn read_etcd_members(cluster: &Document) -> Result<EtcdMembers, Fault> {
     let (cluster, _) = read_cluster(cluster, Form::Stored)?;
-    let mut etcd = Vec::new();
-    for entry in cluster.spec.items_of("etcdClusters") {
-        let members = entry.items_of("etcdMembers").iter();
-        let read = members.map(|member| etcd_member(&cluster.source, member));
-        let name = named(&cluster.source, entry, "etcdClusters.name")?;
-        etcd.push((name, read.collect::<Result<_, _>>()?));
-    }
-    let subnets = cluster.spec.items_of("subnets").iter();
-    let zone = |subnet: &Yaml| {
-        let name = subnet.text_of("name")?.to_owned();
-        Some((name, subnet.text_of("zone")?.to_owned()))
-    };
+    let etcd = etcd_clusters(&cluster)?.into_iter();
     Ok(EtcdMembers {
+        subnets: zones_by_subnet(cluster.spec.items_of("subnets").iter()),
         cluster: cluster.name,
-        subnets: subnets.filter_map(zone).collect(),
-        etcd,
+        etcd: etcd.map(|etcd| (etcd.name, etcd.members)).collect(),
     })
 }
 
@@ -83,33 +63,25 @@ pub fn read_etcd_members(cluster: &Document) -> Result<EtcdMembers, Fault> {
 /// As [`read_etcd_members`].
 pub fn read_etcd_clusters(cluster: &Document) -> Result<Vec<EtcdCluster>, Fault> {
     let (cluster, _) = read_cluster(cluster, Form::Stored)?;
-    let mut found = Vec::new();
-    for entry in cluster.spec.items_of("etcdClusters") {
-        let members = entry.items_of("etcdMembers").iter();
-        let members = members.map(|member| etcd_member(&cluster.source, member));
-        let text = |key: &str| entry.text_of(key).unwrap_or_default().to_owned();
+    etcd_clusters(&cluster)
+}
+
+fn etcd_clusters(cluster: &ClusterSpec) -> Result<Vec<EtcdCluster>, Fault> {
+    let entries = cluster.spec.items_of("etcdClusters").iter();
+    let read = |entry: &Yaml| {
         // kops 1.12 and newer complete the provider; `manager` names its image.
         let is_managed = entry.text_of("provider") == Some("Manager")
             || (entry.get("provider").is_none() && entry.get("manager").is_some());
-        found.push(EtcdCluster {
-            name: named(&cluster.source, entry, "etcdClusters.name")?,
-            members: members.collect::<Result<_, _>>()?,
-            version: text("version"),
-            image: text("image"),
+        Ok(EtcdCluster {
             provider: match is_managed {
                 true => EtcdProvider::Manager,
                 false => EtcdProvider::Legacy,
             },
             backup_store: backup_store(entry),
-            manifest: None,
-        });
-    }
-    Ok(found)
-}
-
-fn named(source: &str, entry: &Yaml, path: &str) -> Result<String, Fault> {
-    let name = entry.text_of("name").map(str::to_owned);
-    name.ok_or_else(|| missing(source, entry, path))
+            ..etcd_cluster(&cluster.source, entry, &["etcdMembers"])?
+        })
+    };
+    entries.map(read).collect()
 }
 
 #[cfg(test)]

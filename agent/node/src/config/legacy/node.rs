@@ -1,7 +1,8 @@
 //! What every part of the lowering looks at: the documents, the role and the version, and the instance.
 
 use super::documents::{ClusterSpec, InstanceGroupSpec};
-use super::environment::{KubeEnv, missing};
+use super::environment::KubeEnv;
+use crate::config::reader::missing;
 use quake_formats::yaml::Yaml;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};

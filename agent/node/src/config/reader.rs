@@ -1,0 +1,138 @@
+//! What the documents of every kops generation say alike, and the faults where they do not.
+
+use quake_formats::yaml::Yaml;
+use quake_model::fault::{Code, Fault};
+use quake_model::location::{Location, LocationError};
+use quake_model::spec::{Component, EtcdCluster, EtcdMember, EtcdProvider, Flag, Role};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A fault for a key that a document must have, at the document's start.
+pub(super) fn missing(source: &str, root: &Yaml, path: &str) -> Fault {
+    let summary = format!("{path} is not given");
+    root.fault(source, Code::ConfigMissingKey, summary)
+        .seen("path", path)
+}
+
+/// The texts of the list at `key`.
+pub(super) fn texts(parent: &Yaml, key: &str) -> Vec<String> {
+    let items = parent.items_of(key).iter();
+    items.filter_map(Yaml::text).map(str::to_owned).collect()
+}
+
+/// The location that a node names.
+///
+/// # Errors
+///
+/// `config.location-unusable`, with line and column.
+pub(super) fn location(source: &str, node: &Yaml) -> Result<Location, Fault> {
+    let text = node.text().unwrap_or_default();
+    text.parse().map_err(|error: LocationError| {
+        node.fault(source, Code::ConfigLocationUnusable, error.to_string())
+    })
+}
+
+/// The role at `key` of `parent`, which is at `path` of the document and is called as `named` knows.
+///
+/// # Errors
+///
+/// `config.missing-key`; `config.unknown-role` with line and column.
+pub(super) fn role(
+    source: &str,
+    (parent, key, path): (&Yaml, &str, &str),
+    named: fn(&str) -> Option<Role>,
+) -> Result<Role, Fault> {
+    let node = parent
+        .get(key)
+        .ok_or_else(|| missing(source, parent, path))?;
+    let text = node.text().unwrap_or_default();
+    named(text).ok_or_else(|| {
+        let summary = format!("{text:?} is not a role of an instance group");
+        node.fault(source, Code::ConfigUnknownRole, summary)
+            .seen("path", path)
+    })
+}
+
+/// The component that a section describes; without an image where it names none.
+pub(super) fn component(section: &Yaml, flags: Vec<Flag>) -> Component {
+    let text = |key: &str| section.text_of(key).map(str::to_owned);
+    Component {
+        image: text("image").unwrap_or_default(),
+        flags,
+        cpu_request: text("cpuRequest"),
+        cpu_limit: text("cpuLimit"),
+        memory_request: text("memoryRequest"),
+        memory_limit: text("memoryLimit"),
+    }
+}
+
+/// Where kubelet's kubeconfig is, and the directory of its static pods: by its section, or where kops has them.
+pub(super) fn kubelet_paths(section: &Yaml) -> (String, String) {
+    let path = |key, default| section.text_of(key).unwrap_or(default);
+    let kubeconfig = path("kubeconfigPath", "/var/lib/kubelet/kubeconfig");
+    let manifests = path("podManifestPath", "/etc/kubernetes/manifests");
+    // A slash at its end is sound, and no part of any path made of it.
+    let manifests = manifests.trim_end_matches('/');
+    (kubeconfig.to_owned(), manifests.to_owned())
+}
+
+/// An etcd cluster as it is stored, run by etcd-manager; an image or a version that is not given is empty. The list of members
+/// is at one of `keys`.
+///
+/// # Errors
+///
+/// `config.missing-key` for a cluster or a member without a name.
+pub(super) fn etcd_cluster(
+    source: &str,
+    entry: &Yaml,
+    keys: &[&str],
+) -> Result<EtcdCluster, Fault> {
+    let name = entry.text_of("name");
+    let name = name.ok_or_else(|| missing(source, entry, "etcdClusters.name"))?;
+    let members = keys.iter().flat_map(|key| entry.items_of(key));
+    let text = |key: &str| entry.text_of(key).unwrap_or_default().to_owned();
+    Ok(EtcdCluster {
+        name: name.to_owned(),
+        members: members
+            .map(|member| etcd_member(source, member))
+            .collect::<Result<_, _>>()?,
+        version: text("version"),
+        image: text("image"),
+        provider: EtcdProvider::Manager,
+        backup_store: None,
+        manifest: None,
+    })
+}
+
+/// Reads one member of an etcd cluster, which every kops version writes alike.
+///
+/// # Errors
+///
+/// `config.missing-key` for a member without a name.
+pub(super) fn etcd_member(source: &str, member: &Yaml) -> Result<EtcdMember, Fault> {
+    let name = member.text_of("name");
+    let name = name.ok_or_else(|| missing(source, member, "etcdClusters.etcdMembers.name"))?;
+    Ok(EtcdMember {
+        name: name.to_owned(),
+        instance_group: member.text_of("instanceGroup").map(str::to_owned),
+        encrypted: member.boolean_of("encryptedVolume").unwrap_or_default(),
+    })
+}
+
+/// The zone of each subnet, by the subnet's name.
+pub(super) fn zones_by_subnet<'a>(
+    subnets: impl Iterator<Item = &'a Yaml>,
+) -> BTreeMap<String, String> {
+    let zone = |subnet: &Yaml| {
+        let name = subnet.text_of("name")?.to_owned();
+        Some((name, subnet.text_of("zone")?.to_owned()))
+    };
+    subnets.filter_map(zone).collect()
+}
+
+/// The zones of an instance group of this spec: those that it names, and those of its subnets.
+pub(super) fn zones_of_group(group: &Yaml, subnets: &BTreeMap<String, String>) -> Vec<String> {
+    let own = texts(group, "subnets").into_iter();
+    let own = own.filter_map(|subnet| subnets.get(&subnet).cloned());
+    let zones: BTreeSet<String> = texts(group, "zones").into_iter().chain(own).collect();
+    zones.into_iter().collect()
+}
