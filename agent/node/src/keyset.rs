@@ -27,18 +27,10 @@ struct Generation {
 /// Returns `credentials.malformed`, or the YAML fault with line and column.
 pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
     let document = yaml::parse(source, text)?;
-    let malformed = |what: &str| {
-        Fault::new(Code::CredentialsMalformed, format!("{source} {what}")).seen("source", source)
-    };
     let spec = document
         .get("spec")
-        .ok_or_else(|| malformed("has no spec"))?;
-    let mut generations = Vec::new();
-    for item in spec.get("keys").map(Yaml::items).unwrap_or_default() {
-        generations.push(
-            read_generation(item).ok_or_else(|| malformed("holds a key that is not base64"))?,
-        );
-    }
+        .ok_or_else(|| malformed(source, "has no spec"))?;
+    let generations = generations(source, spec.items_of("keys").iter())?;
     let chosen = match primary(spec) {
         Some(id) => generations
             .into_iter()
@@ -47,7 +39,7 @@ pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
             .into_iter()
             .max_by(|a, b| serial_order(&a.id, &b.id)),
     };
-    let chosen = chosen.ok_or_else(|| malformed("holds no key"))?;
+    let chosen = chosen.ok_or_else(|| malformed(source, "holds no key"))?;
     let certificate = chosen.certificate.unwrap_or_default();
     Ok(Keypair {
         certificate,
@@ -62,16 +54,26 @@ pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
 /// As [`read_keyset`].
 pub fn read_ca_bundle(source: &str, text: &str) -> Result<Vec<String>, Fault> {
     let document = yaml::parse(source, text)?;
-    let keys = document.get("spec").and_then(|spec| spec.get("keys"));
-    let mut certificates = Vec::new();
-    for item in keys.map(Yaml::items).unwrap_or_default() {
-        let generation = read_generation(item).ok_or_else(|| {
-            let summary = format!("{source} holds a key that is not base64");
-            Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
-        })?;
-        certificates.extend(generation.certificate);
-    }
-    Ok(certificates)
+    let keys = document.get("spec").map(|spec| spec.items_of("keys"));
+    let generations = generations(source, keys.into_iter().flatten())?.into_iter();
+    Ok(generations
+        .filter_map(|generation| generation.certificate)
+        .collect())
+}
+
+fn malformed(source: &str, what: &str) -> Fault {
+    let summary = format!("{source} {what}");
+    Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
+}
+
+fn generations<'a>(
+    source: &str,
+    items: impl Iterator<Item = &'a Yaml>,
+) -> Result<Vec<Generation>, Fault> {
+    let read = |item| {
+        read_generation(item).ok_or_else(|| malformed(source, "holds a key that is not base64"))
+    };
+    items.map(read).collect()
 }
 
 /// The id of the generation in use, as v1alpha1 and v1alpha3 spell it, or v1alpha2.
@@ -82,25 +84,15 @@ fn primary(spec: &Yaml) -> Option<&str> {
 
 fn read_generation(item: &Yaml) -> Option<Generation> {
     let decode = |name: &str| -> Option<Option<String>> {
-        match item
-            .get(name)
-            .and_then(Yaml::text)
-            .filter(|text| !text.is_empty())
-        {
-            None => Some(None),
-            Some(text) => {
-                let folded: String = text.split_whitespace().collect();
-                let bytes = STANDARD.decode(folded).ok()?;
-                Some(Some(String::from_utf8(bytes).ok()?))
-            }
-        }
+        let Some(text) = item.text_of(name) else {
+            return Some(None);
+        };
+        let folded: String = text.split_whitespace().collect();
+        let bytes = STANDARD.decode(folded).ok()?;
+        Some(Some(String::from_utf8(bytes).ok()?))
     };
     Some(Generation {
-        id: item
-            .get("id")
-            .and_then(Yaml::text)
-            .unwrap_or_default()
-            .to_owned(),
+        id: item.text_of("id").unwrap_or_default().to_owned(),
         certificate: decode("publicMaterial")?,
         key: decode("privateMaterial")?.map(Secret::new),
     })
@@ -112,10 +104,7 @@ fn read_generation(item: &Yaml) -> Option<Generation> {
 ///
 /// Returns `credentials.malformed`; the secret itself is in no text of the fault.
 pub fn read_secret(source: &str, text: &str) -> Result<Secret<Vec<u8>>, Fault> {
-    let malformed = || {
-        let summary = format!("{source} is not a secret (JSON with base64 in Data)");
-        Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
-    };
+    let malformed = || malformed(source, "is not a secret (JSON with base64 in Data)");
     let document: serde_json::Value = serde_json::from_str(text).map_err(|_| malformed())?;
     let data = document
         .get("Data")

@@ -176,12 +176,7 @@ impl<'a> Context<'a> {
         let [asset] = found[..] else {
             return Err(self.no_asset(name));
         };
-        Ok(Item::Program(Place {
-            asset: asset.digest.clone(),
-            member: None,
-            path: path.to_owned(),
-            mode: 0o755,
-        }))
+        Ok(program(&asset.digest, None, path.to_owned()))
     }
 
     /// The fault for a pinned file that the configuration lacks.
@@ -367,6 +362,16 @@ impl<'a> Context<'a> {
             Item::File(key),
         ]
     }
+}
+
+/// A program that is at `path`: the asset itself, or the file of its archive that is called `member`.
+pub(super) fn program(asset: &Digest, member: Option<&str>, path: String) -> Item {
+    Item::Program(Place {
+        asset: asset.clone(),
+        member: member.map(str::to_owned),
+        path,
+        mode: 0o755,
+    })
 }
 
 /// What kops calls the processor that the instance's metadata calls `architecture`.

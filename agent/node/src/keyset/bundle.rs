@@ -1,6 +1,6 @@
 //! All generations of a keypair, for a node that is told which one to use.
 
-use super::{primary, read_generation, serial_order};
+use super::{Generation, generations, malformed, primary, serial_order};
 use crate::plan_inputs::Keypair;
 use quake_formats::yaml::{self, Yaml};
 use quake_model::fault::{Code, Fault};
@@ -23,27 +23,20 @@ impl KeyBundle {
     /// fault with line and column.
     pub fn read(source: &str, text: &str) -> Result<Self, Fault> {
         let document = yaml::parse(source, text)?;
-        let malformed = |what: &str| {
-            let summary = format!("{source} {what}");
-            Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
-        };
+        let malformed = |what: &str| malformed(source, what);
         let is_keyset = document.text_of("kind").is_none_or(|kind| kind == "Keyset");
         let spec = document.get("spec").filter(|_| is_keyset);
         let spec = spec.ok_or_else(|| malformed("is no Keyset"))?;
-        let mut generations = BTreeMap::new();
-        for item in spec
-            .items_of("keys")
-            .iter()
-            .filter(|item| !is_distrusted(item))
-        {
-            let read = read_generation(item);
-            let read = read.ok_or_else(|| malformed("holds a key that is not base64"))?;
-            let keypair = Keypair {
-                certificate: read.certificate.unwrap_or_default(),
-                key: read.key,
-            };
-            generations.insert(read.id, keypair);
-        }
+        let trusted = spec.items_of("keys").iter();
+        let trusted = trusted.filter(|item| !is_distrusted(item));
+        let keypair = |read: Generation| Keypair {
+            certificate: read.certificate.unwrap_or_default(),
+            key: read.key,
+        };
+        let generations: BTreeMap<String, Keypair> = generations(source, trusted)?
+            .into_iter()
+            .map(|read| (read.id.clone(), keypair(read)))
+            .collect();
         let newest = generations
             .keys()
             .max_by(|a, b| serial_order(a, b))

@@ -14,10 +14,10 @@
 //! For every other network a `DaemonSet` writes the configuration, and the agent only makes room for it.
 
 use super::layout;
+use crate::builders::context::program;
 use crate::plan_inputs::PlanInputs;
 use quake_model::item::{Directory, File, Item};
 use quake_model::spec::{AssetSpec, NetworkMode, NodeSpec, Runtime};
-use quake_model::step::Place;
 use serde_json::{Value, json};
 
 /// The agent's configuration; the runtime takes the first in the directory by name.
@@ -146,12 +146,8 @@ fn plugin_names(spec: &NodeSpec) -> (Vec<&'static str>, Vec<&'static str>) {
 }
 
 fn place(archive: &AssetSpec, name: &str) -> Item {
-    Item::Program(Place {
-        asset: archive.digest.clone(),
-        member: Some(name.to_owned()),
-        path: format!("{}/{name}", layout::CNI_PLUGINS),
-        mode: 0o755,
-    })
+    let path = format!("{}/{name}", layout::CNI_PLUGINS);
+    program(&archive.digest, Some(name), path)
 }
 
 fn configuration(spec: &NodeSpec, known: &PlanInputs) -> String {

@@ -2,11 +2,11 @@
 //! where the spec pins them.
 
 use super::{cni, layout, programs};
+use crate::builders::context::program;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{File, Item};
 use quake_model::spec::{AssetKind, AssetSpec, NodeSpec};
-use quake_model::step::Place;
 
 /// What the agent adds to the unit, whoever wrote it.
 const DROP_IN: &str = "containerd.service.d/10-quake-agent.conf";
@@ -40,12 +40,8 @@ fn container_runner(spec: &NodeSpec) -> Option<Item> {
         .assets
         .iter()
         .find(|asset| asset.kind == AssetKind::Plain && asset.name.starts_with("runc."))?;
-    Some(Item::Program(Place {
-        asset: asset.digest.clone(),
-        member: None,
-        path: "/usr/local/sbin/runc".to_owned(),
-        mode: 0o755,
-    }))
+    let path = "/usr/local/sbin/runc".to_owned();
+    Some(program(&asset.digest, None, path))
 }
 
 /// The configuration, in the second version of its format: containerd 1.3 to 2.x read it.

@@ -1,13 +1,13 @@
 //! kubelet: its binary, its flags and its unit.
 
 use super::layout;
+use crate::builders::context::program;
 use crate::credentials::{bootstraps, secures_kubelet};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{Directory, File, Item};
 use quake_model::spec::{AssetKind, NetworkMode, NodeSpec, Runtime};
-use quake_model::step::Place;
 use std::collections::BTreeMap;
 
 /// Networking options whose plugin gives the node further addresses, so that kubelet must be told the first.
@@ -39,12 +39,7 @@ fn binary(spec: &NodeSpec, name: &str, path: &str) -> Option<Item> {
         .assets
         .iter()
         .find(|asset| asset.name == name && asset.kind == AssetKind::Plain)?;
-    Some(Item::Program(Place {
-        asset: asset.digest.clone(),
-        member: None,
-        path: path.to_owned(),
-        mode: 0o755,
-    }))
+    Some(program(&asset.digest, None, path.to_owned()))
 }
 
 fn environment_file(spec: &NodeSpec, known: &PlanInputs) -> File {

@@ -1,9 +1,9 @@
 //! Programs of an archive that the spec pins: which archive, and all of its files in one directory.
 
+use crate::builders::context::program;
 use crate::plan_inputs::PlanInputs;
 use quake_model::item::Item;
 use quake_model::spec::{AssetKind, AssetSpec, NodeSpec};
-use quake_model::step::Place;
 
 /// The pinned archive whose name begins with `prefix`.
 pub(super) fn archive<'a>(spec: &'a NodeSpec, prefix: &str) -> Option<&'a AssetSpec> {
@@ -18,11 +18,8 @@ pub(super) fn items(archive: &AssetSpec, known: &PlanInputs, directory: &str) ->
     let mut names = members.cloned().unwrap_or_default();
     names.sort();
     names.dedup();
-    let place = |name: String| Place {
-        asset: archive.digest.clone(),
-        path: format!("{directory}/{name}"),
-        member: Some(name),
-        mode: 0o755,
-    };
-    names.into_iter().map(place).map(Item::Program).collect()
+    let names = names.iter();
+    names
+        .map(|name| program(&archive.digest, Some(name), format!("{directory}/{name}")))
+        .collect()
 }

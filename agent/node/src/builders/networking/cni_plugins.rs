@@ -1,9 +1,9 @@
 //! The CNI project's plugins, which most pod networks build on.
 
 use crate::builders::Context;
+use crate::builders::context::program;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
-use quake_model::step::Place;
 
 /// Where container runtimes and pod networks look for plugins.
 const FOLDER: &str = "/opt/cni/bin";
@@ -26,14 +26,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let members = context.members(|_| true).unwrap_or_default().into_iter();
     let members = members.filter(|(digest, _)| *digest == archive);
     Ok(members
-        .map(|(_, name)| {
-            Item::Program(Place {
-                asset: archive.clone(),
-                member: Some(name.to_owned()),
-                path: format!("{FOLDER}/{name}"),
-                mode: 0o755,
-            })
-        })
+        .map(|(_, name)| program(archive, Some(name), format!("{FOLDER}/{name}")))
         .collect())
 }
 

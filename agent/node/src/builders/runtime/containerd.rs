@@ -2,9 +2,9 @@
 
 use super::{CONFIG, containerd_unit, is_skipped};
 use crate::builders::Context;
+use crate::builders::context::program;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Unit};
-use quake_model::step::Place;
 
 /// What containerd is started with.
 pub(super) const ENVIRONMENT: &str = "/etc/sysconfig/containerd";
@@ -56,14 +56,7 @@ fn programs(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     Ok(members
         .into_iter()
-        .map(|(asset, name)| {
-            Item::Program(Place {
-                asset: asset.clone(),
-                member: Some(name.to_owned()),
-                path: format!("/usr/bin/{name}"),
-                mode: 0o755,
-            })
-        })
+        .map(|(asset, name)| program(asset, Some(name), format!("/usr/bin/{name}")))
         .collect())
 }
 

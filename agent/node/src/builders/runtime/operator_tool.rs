@@ -2,8 +2,8 @@
 
 use super::is_skipped;
 use crate::builders::Context;
+use crate::builders::context::program;
 use quake_model::item::Item;
-use quake_model::step::Place;
 
 /// Places the tool called `name`, be it a pinned file or within a pinned archive; nothing where none is pinned. Where somebody
 /// else installs the runtime it is placed only if `requested`, a setting of the runtime's, is true.
@@ -15,14 +15,9 @@ pub(super) fn tool(context: &Context<'_>, name: &str, requested: &str) -> Vec<It
     let plain = found.first().map(|asset| (&asset.digest, None));
     let members = context.members(|other| other == name).unwrap_or_default();
     let member = members.first();
-    let member = member.map(|(digest, name)| (*digest, Some((*name).to_owned())));
-    let place = plain.or(member).map(|(asset, member)| {
-        Item::Program(Place {
-            asset: asset.clone(),
-            member,
-            path: format!("{}/{name}", context.distribution.operator_programs()),
-            mode: 0o755,
-        })
-    });
+    let member = member.map(|(digest, name)| (*digest, Some(*name)));
+    let path = format!("{}/{name}", context.distribution.operator_programs());
+    let place = plain.or(member);
+    let place = place.map(|(asset, member)| program(asset, member, path));
     place.into_iter().collect()
 }
