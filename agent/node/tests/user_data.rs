@@ -6,24 +6,7 @@ use proptest::prelude::*;
 use quake_model::fault::Code;
 use quake_node::user_data::{UserDataDocuments, find_documents};
 
-const SCRIPT: &str = "#!/bin/bash
-set -o errexit
-cat > cluster_spec.yaml << '__EOF_CLUSTER_SPEC'
-docker:
-  storage: \"$HOME `x`\"
-
-__EOF_CLUSTER_SPEC
-
-cat > ig_spec.yaml << '__EOF_IG_SPEC'
-kubelet: null
-__EOF_IG_SPEC
-
-cat > kube_env.yaml << '__EOF_KUBE_ENV'
-ConfigBase: s3://b/c
-InstanceGroupName: nodes
-__EOF_KUBE_ENV
-download-release
-";
+const SCRIPT: &str = include_str!("common/kops-1.15.txt");
 
 const OTHER: &str = "#cloud-config\npackages: [jq]\n";
 

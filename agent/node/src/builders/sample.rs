@@ -1,5 +1,8 @@
 //! Nodes for the tests of builders: a configuration in a few lines, on Debian 12.
 
+#[path = "../../tests/common/instance.rs"]
+mod instance;
+
 use super::{Context, Inputs, Machine, Objects};
 use crate::config::current::{BootConfig, NodeupConfig, read_boot_config, read_nodeup_config};
 use crate::distribution::{Distribution, Project};
@@ -46,7 +49,7 @@ impl Sample {
         Self {
             boot,
             config,
-            instance: instance(),
+            instance: instance::instance(),
             machine: Machine::default(),
             distribution: Distribution {
                 project: Project::Debian,
@@ -131,21 +134,6 @@ impl Sample {
                 .map(|file| file.text),
             _ => None,
         })
-    }
-}
-
-fn instance() -> InstanceFacts {
-    InstanceFacts {
-        instance_id: "i-0123456789abcdef0".into(),
-        instance_type: "m5.large".into(),
-        zone: "us-test-1a".into(),
-        region: "us-test-1".into(),
-        account_id: "123456789012".into(),
-        image_id: "ami-1".into(),
-        private_ip: "10.0.0.10".into(),
-        local_hostname: "ip-10-0-0-10.us-test-1.compute.internal".into(),
-        mac: "02:00:00:00:00:01".into(),
-        architecture: "x86_64".into(),
     }
 }
 

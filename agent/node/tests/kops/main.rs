@@ -3,16 +3,22 @@
 #![expect(clippy::disallowed_methods, reason = "the corpus is read from disk")]
 #![expect(clippy::panic, reason = "a boot that cannot be read names itself")]
 
+#[path = "../common/conformance.rs"]
+mod conformance;
 mod corpus;
 mod derived;
 mod expected;
 mod goldens;
+#[path = "../common/instance.rs"]
+mod instance;
 mod kubelet_tasks;
 mod laws;
 mod lists;
 mod os_release;
 mod parsed;
 mod pem;
+#[path = "../common/policy.rs"]
+mod policies;
 mod policy;
 mod rendered;
 mod support;

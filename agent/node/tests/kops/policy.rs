@@ -1,5 +1,6 @@
 //! What `iam policy --with-newer-kops` allows of the state store, against what every boot of the corpus reads.
 
+use crate::policies;
 use crate::support::boots;
 use quake_model::iam::policy::{Policy, Request, policy};
 use quake_model::iam::{Caller, NEWER_GRANTS, Reach};
@@ -11,17 +12,8 @@ use quake_node::keyset::fallback_name;
 
 fn policy_of(caller: Caller, cluster: &str, base: &Location) -> Policy {
     let request = Request {
-        caller,
-        cluster: cluster.to_owned(),
-        state_store: base.clone(),
-        region: None,
-        account: None,
-        partition: None,
-        with_signals: false,
-        with_repair: false,
         with_newer_kops: true,
-        zone: None,
-        assets: Vec::new(),
+        ..policies::request(caller, cluster, base.clone())
     };
     policy(&request).expect("the request is good")
 }
@@ -29,16 +21,7 @@ fn policy_of(caller: Caller, cluster: &str, base: &Location) -> Policy {
 /// Whether it may be read, and listed: S3 judges an object that is not there as if its key were listed.
 fn may_read(policy: &Policy, location: &Location) -> bool {
     let arn = format!("arn:aws:s3:::{}/{}", location.bucket(), location.key());
-    let of = |action: &'static str| {
-        let statements = policy.statement.iter();
-        statements.filter(move |one| one.action == [action.to_owned()])
-    };
-    let reads = of("s3:GetObject").flat_map(|one| &one.resource);
-    let lists = of("s3:ListBucket").flat_map(|one| &one.condition["StringLike"]["s3:prefix"]);
-    reads.into_iter().any(|pattern| matches(pattern, &arn))
-        && lists
-            .into_iter()
-            .any(|prefix| matches(prefix, location.key()))
+    policies::may_read(policy, &arn) && policies::may_list(policy, location.key())
 }
 
 /// Everything that the boots of control planes read, and under which cluster's directory.

@@ -1,5 +1,7 @@
 //! The boots of the conformance data, read as an engine would read them.
 
+pub(crate) use crate::conformance::{conformance, folders};
+pub(crate) use crate::instance::instance;
 use flate2::read::GzDecoder;
 use quake_model::digest::Digest;
 use quake_model::facts::InstanceFacts;
@@ -17,17 +19,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-
-/// The directory of conformance data; `None`, with the reason printed, where it is not checked out.
-pub(crate) fn conformance(folder: &str) -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
-    let path = root.join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    println!("skipped: {} is not there", path.display());
-    None
-}
 
 /// One boot of one instance group.
 pub(crate) struct Boot {
@@ -53,18 +44,6 @@ pub(crate) fn boots() -> Vec<Boot> {
             });
         }
     }
-    found
-}
-
-/// The directories in a directory, sorted.
-pub(crate) fn folders(path: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(path).expect("the directory is there");
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
-        .collect();
-    found.sort();
     found
 }
 
@@ -218,22 +197,6 @@ impl Node {
     pub(crate) fn built(&self) -> Vec<Built> {
         let built = self.with(build);
         built.unwrap_or_else(|fault| panic!("{}: {fault} {:?}", self.boot.cluster, fault.evidence))
-    }
-}
-
-/// The instance whose facts all expectations share.
-pub(crate) fn instance() -> InstanceFacts {
-    InstanceFacts {
-        instance_id: "i-0123456789abcdef0".into(),
-        instance_type: "m5.large".into(),
-        zone: "us-test-1a".into(),
-        region: "us-test-1".into(),
-        account_id: "123456789012".into(),
-        image_id: "ami-1".into(),
-        private_ip: "10.0.0.10".into(),
-        local_hostname: "ip-10-0-0-10.us-test-1.compute.internal".into(),
-        mac: "02:00:00:00:00:01".into(),
-        architecture: "x86_64".into(),
     }
 }
 

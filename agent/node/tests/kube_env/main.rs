@@ -4,9 +4,13 @@
 
 mod additions;
 mod check;
+#[path = "../common/conformance.rs"]
+mod conformance;
 mod corpus;
 mod drift;
 mod identity;
+#[path = "../common/instance.rs"]
+mod instance;
 mod kubelet;
 mod lowering;
 mod names;

@@ -1,33 +1,10 @@
 //! Documents for the tests of kops legacy (1.8 to 1.15).
 
+pub(crate) use crate::conformance::{conformance, folders};
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::spec::NodeSpec;
 use quake_node::config::legacy::{Document, Lowered, Sources, lower};
-use std::path::PathBuf;
-
-/// The directory of conformance data; `None`, with the reason printed, where it is not checked out.
-pub(crate) fn conformance(folder: &str) -> Option<PathBuf> {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance");
-    let path = root.join(folder);
-    if path.is_dir() {
-        return Some(path);
-    }
-    println!("skipped: {} is not there", path.display());
-    None
-}
-
-/// The directories in a directory, sorted.
-pub(crate) fn folders(path: &PathBuf) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(path).expect("the directory is there");
-    let mut found: Vec<PathBuf> = entries
-        .filter_map(Result::ok)
-        .map(|entry| entry.path())
-        .filter(|path| path.is_dir())
-        .collect();
-    found.sort();
-    found
-}
 
 /// A document read from a directory.
 pub(crate) fn read(folder: &std::path::Path, name: &str) -> Document {
@@ -60,16 +37,10 @@ pub(crate) fn inline_sources(folder: &std::path::Path) -> Sources {
 /// An instance in us-west-2a.
 pub(crate) fn instance() -> InstanceFacts {
     InstanceFacts {
-        instance_id: "i-0123456789abcdef0".to_owned(),
-        instance_type: "m5.large".to_owned(),
         zone: "us-west-2a".to_owned(),
         region: "us-west-2".to_owned(),
-        account_id: "123456789012".to_owned(),
-        image_id: "ami-0123456789abcdef0".to_owned(),
-        private_ip: "10.0.0.10".to_owned(),
         local_hostname: "ip-10-0-0-10.us-west-2.compute.internal".to_owned(),
-        mac: "02:00:00:00:00:01".to_owned(),
-        architecture: "x86_64".to_owned(),
+        ..crate::instance::instance()
     }
 }
 

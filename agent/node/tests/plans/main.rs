@@ -7,8 +7,12 @@
 
 mod goldens;
 mod iam;
+#[path = "../common/instance.rs"]
+mod instance;
 mod laws;
 mod node_conditions;
 mod node_environment;
 mod node_identity;
 mod nodes;
+#[path = "../common/policy.rs"]
+mod policies;

@@ -71,16 +71,11 @@ pub(crate) fn assets(version: &str) -> Vec<AssetSpec> {
 pub(crate) fn known(spec: &NodeSpec) -> PlanInputs {
     let mut known = PlanInputs {
         instance: InstanceFacts {
-            instance_id: "i-0123456789abcdef0".to_owned(),
-            instance_type: "m5.large".to_owned(),
             zone: "us-west-2a".to_owned(),
             region: "us-west-2".to_owned(),
-            account_id: "123456789012".to_owned(),
-            image_id: "ami-0123456789abcdef0".to_owned(),
             private_ip: "172.20.32.10".to_owned(),
             local_hostname: "ip-172-20-32-10.us-west-2.compute.internal".to_owned(),
-            mac: "02:00:00:00:00:01".to_owned(),
-            architecture: "x86_64".to_owned(),
+            ..crate::instance::instance()
         },
         os: OsFacts {
             id: "debian".to_owned(),
