@@ -20,7 +20,7 @@ pub fn is_own_block(line: &str) -> bool {
 /// a resolver takes the first line, and two that differ would be a riddle. Of a block whose end is missing only the mark is taken
 /// out, for nobody knows which lines were in it. Made of its own outcome it changes nothing.
 pub fn hosts_text(found: &str, records: &[HostRecord]) -> String {
-    let (before, after) = around(found);
+    let (before, after) = around(found, [BEGIN, END]);
     let elsewhere: BTreeSet<&str> = [before.as_str(), after.as_str()]
         .into_iter()
         .flat_map(str::lines)
@@ -50,18 +50,18 @@ fn names_of(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What stands before and after the first whole block; later blocks and lone marks are taken out.
-fn around(found: &str) -> (String, String) {
+pub(crate) fn around(found: &str, [begin, end]: [&str; 2]) -> (String, String) {
     let mut sides = (String::new(), None::<String>);
     let mut open: Option<String> = None;
     for line in found.split_inclusive('\n') {
         let side = sides.1.as_mut().unwrap_or(&mut sides.0);
         match (line.trim(), open.take()) {
-            (BEGIN, unclosed) => {
+            (mark, unclosed) if mark == begin => {
                 side.push_str(&unclosed.unwrap_or_default());
                 open = Some(String::new());
             }
-            (END, Some(_)) => drop(sides.1.get_or_insert_default()),
-            (END, None) => {}
+            (mark, Some(_)) if mark == end => drop(sides.1.get_or_insert_default()),
+            (mark, None) if mark == end => {}
             (_, Some(mut inside)) => {
                 inside.push_str(line);
                 open = Some(inside);

@@ -128,12 +128,9 @@ mod tests {
     fn sample() -> Upkeep {
         Upkeep {
             publication: Publication {
-                zone: ZoneReference::Id("Z1".to_owned()),
-                kind: None,
-                cluster: "c".to_owned(),
-                address: "10.0.0.1".to_owned(),
                 own: [MAIN.to_owned(), EVENTS.to_owned()].into(),
                 shared: Some(API.to_owned()),
+                ..crate::dns::sample(MAIN, "10.0.0.1")
             },
             volumes: [(MAIN, "vol-1"), (EVENTS, "vol-2")]
                 .map(|(name, volume)| (name.to_owned(), volume.to_owned()))

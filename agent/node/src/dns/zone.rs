@@ -120,6 +120,7 @@ pub fn holds_names(zone: &ZoneFacts, publication: &Publication) -> Result<(), Zo
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dns::sample;
     use ZoneKind::{Private, Public};
 
     fn zone(id: &str, kind: ZoneKind, vpcs: &[&str]) -> ZoneFacts {
@@ -173,18 +174,10 @@ mod tests {
 
     #[test]
     fn names_must_be_below_the_zone() {
-        let publication = |name: &str| Publication {
-            zone: "Z1".parse().expect("it cannot fail"),
-            kind: None,
-            cluster: "c".to_owned(),
-            address: "10.0.0.1".to_owned(),
-            own: [name.to_owned()].into(),
-            shared: None,
-        };
         let zone = zone("Z1", Public, &[]);
-        let below = publication("etcd-a.internal.c.example.com");
+        let below = sample("etcd-a.internal.c.example.com", "10.0.0.1");
         assert_eq!(holds_names(&zone, &below), Ok(()));
-        let beside = publication("etcd-a.internal.c.notexample.com");
+        let beside = sample("etcd-a.internal.c.notexample.com", "10.0.0.1");
         let fault = Fault::from(holds_names(&zone, &beside).expect_err("it is beside"));
         assert_eq!(fault.code, Code::DnsZoneMissing);
     }

@@ -1,6 +1,7 @@
 //! Names that must be found before any name server knows them, in `/etc/hosts`.
 
 use crate::builders::Context;
+use crate::dns::around;
 use quake_model::fault::Fault;
 use quake_model::item::{HostRecord, Item};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +54,9 @@ fn record(name: &str, address: &str) -> Item {
 /// A line for each address, sorted: the order of the records means nothing. Of a block whose end is missing only the mark is
 /// taken out, for nobody knows which lines were in it. Made of its own outcome it changes nothing.
 pub fn hosts_text(found: &str, records: &[HostRecord]) -> String {
-    let mut kept = outside(found);
+    let (before, after) = around(found, [BEGIN, END]);
+    let outside = before + &after;
+    let mut kept: Vec<&str> = outside.split('\n').collect();
     while kept.last().is_some_and(|line| line.trim().is_empty()) {
         kept.pop();
     }
@@ -83,28 +86,6 @@ pub fn has_block(found: &str) -> bool {
 /// Whether a line is one of the marks around that block.
 pub fn is_kops_block(line: &str) -> bool {
     matches!(line.trim(), BEGIN | END)
-}
-
-/// The lines that are not in the block.
-fn outside(found: &str) -> Vec<&str> {
-    let mut kept = Vec::new();
-    let mut block: Option<Vec<&str>> = None;
-    for line in found.split('\n') {
-        match (line.trim(), block.take()) {
-            (BEGIN, unclosed) => {
-                kept.extend(unclosed.into_iter().flatten());
-                block = Some(Vec::new());
-            }
-            (END, _) => {}
-            (_, Some(mut lines)) => {
-                lines.push(line);
-                block = Some(lines);
-            }
-            (_, None) => kept.push(line),
-        }
-    }
-    kept.extend(block.into_iter().flatten());
-    kept
 }
 
 #[cfg(test)]

@@ -9,12 +9,8 @@ const ETCD: &str = "etcd-a.internal.c.example.com";
 
 fn publication(address: &str) -> Publication {
     Publication {
-        zone: "Z1".parse().expect("it cannot fail"),
-        kind: None,
-        cluster: "c.example.com".to_owned(),
-        address: address.to_owned(),
-        own: [ETCD.to_owned()].into(),
         shared: Some(API.to_owned()),
+        ..crate::dns::sample(ETCD, address)
     }
 }
 
