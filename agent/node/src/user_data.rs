@@ -16,6 +16,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_formats::yaml::as_text;
 use quake_model::fault::{Code, Fault};
+use std::collections::BTreeMap;
 
 /// The largest user data read, in bytes; EC2 allows 16 KiB, which gzip may have made of more.
 const MOST_BYTES: usize = 4 << 20;
@@ -52,7 +53,7 @@ pub fn find_documents(bytes: &[u8]) -> Result<UserDataDocuments, Fault> {
         return Err(search.unusable(bytes, "the user data is too large"));
     }
     search.look(bytes, None, &mut Vec::new())?;
-    let Some((kube_env, form)) = search.kube_env.take() else {
+    let Some(kube_env) = search.documents.remove("kube_env.yaml") else {
         let summary = if bytes.is_empty() {
             "there is no user data"
         } else {
@@ -62,9 +63,9 @@ pub fn find_documents(bytes: &[u8]) -> Result<UserDataDocuments, Fault> {
     };
     Ok(UserDataDocuments {
         kube_env,
-        cluster_spec: search.cluster_spec.take(),
-        ig_spec: search.ig_spec.take(),
-        form,
+        cluster_spec: search.documents.remove("cluster_spec.yaml"),
+        ig_spec: search.documents.remove("ig_spec.yaml"),
+        form: search.form,
     })
 }
 
@@ -78,9 +79,10 @@ fn end_of(bytes: &[u8]) -> (usize, usize) {
 /// What was found so far, and what was seen on the way.
 #[derive(Default)]
 struct Search {
-    kube_env: Option<(String, String)>,
-    cluster_spec: Option<String>,
-    ig_spec: Option<String>,
+    /// Texts by the names of their files.
+    documents: BTreeMap<&'static str, String>,
+    /// How `kube_env.yaml` was wrapped.
+    form: String,
     seen: Vec<String>,
 }
 
@@ -224,27 +226,18 @@ impl Search {
 
     fn keep(
         &mut self,
-        name: &str,
+        name: &'static str,
         text: &str,
         layers: &[&'static str],
         bytes: &[u8],
     ) -> Result<(), Fault> {
-        let old = match name {
-            "kube_env.yaml" => self.kube_env.as_ref().map(|(text, _)| text),
-            "cluster_spec.yaml" => self.cluster_spec.as_ref(),
-            _ => self.ig_spec.as_ref(),
-        };
+        let old = self.documents.insert(name, text.to_owned());
         if old.is_some_and(|old| old != text) {
             let summary = format!("{name} is given twice, in two versions");
             return Err(self.unusable(bytes, &summary));
         }
-        let text = text.to_owned();
-        match name {
-            "kube_env.yaml" => {
-                self.kube_env = Some((text, layers.join(", ")));
-            }
-            "cluster_spec.yaml" => self.cluster_spec = Some(text),
-            _ => self.ig_spec = Some(text),
+        if name == "kube_env.yaml" {
+            self.form = layers.join(", ");
         }
         Ok(())
     }

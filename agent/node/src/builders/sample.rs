@@ -23,6 +23,11 @@ pub(crate) struct Sample {
     pub(crate) members: BTreeMap<Digest, Vec<String>>,
 }
 
+/// Digests of containerd's archive and of runc.
+pub(crate) const ARCHIVE: &str = "8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
+pub(crate) const RUNC: &str = "9b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
+const KUBELET: &str = "7b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
+
 type Build = fn(&Context<'_>) -> Result<Vec<Item>, Fault>;
 
 impl Sample {
@@ -31,6 +36,14 @@ impl Sample {
         let boot = "ClusterName: c.example.com\nInstanceGroupName: nodes\nInstanceGroupRole: Node\nConfigServer:\n  \
                     CACertificates: CA\n  servers: [\"https://kops-controller.internal.c.example.com:3988/\"]\n";
         Self::new(boot, keys)
+    }
+
+    /// A worker that pins containerd's archive, runc and kubelet, in this order.
+    pub(crate) fn with_runtime(keys: &str) -> Self {
+        Self::worker(&format!(
+            "Assets:\n  amd64:\n  - {ARCHIVE}@https://a/containerd-2.2.4-linux-amd64.tar.gz\n  \
+             - {RUNC}@https://a/runc.amd64\n  - {KUBELET}@https://a/kubelet\n{keys}"
+        ))
     }
 
     /// A control plane with these keys beside those that every configuration has.

@@ -113,18 +113,13 @@ pub fn runtime_first(spec: &NodeSpec, owners: &Owners) -> Result<Vec<Step>, Faul
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builders::sample::Sample;
+    use crate::builders::sample::{ARCHIVE, RUNC, Sample};
     use quake_model::step::Action;
 
-    const ARCHIVE: &str = "8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
-    const RUNC: &str = "9b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
-    const OTHER: &str = "7b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
-
     fn spec(keys: &str) -> NodeSpec {
-        let keys = format!(
-            "KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: CAs}}\nAssets:\n  amd64:\n  - {ARCHIVE}@https://a/containerd-2.2.4-linux-amd64.tar.gz\n  - {RUNC}@https://a/runc.amd64\n  - {OTHER}@https://a/kubelet\n{keys}"
-        );
-        let mut sample = Sample::worker(&keys);
+        let keys =
+            format!("KeypairIDs: {{kubernetes-ca: \"7\"}}\nCAs: {{kubernetes-ca: CAs}}\n{keys}");
+        let mut sample = Sample::with_runtime(&keys);
         let digest = sample.config.assets[0].digest.clone();
         let names = ["ctr", "containerd", "containerd-shim-runc-v2"];
         let names = names.map(str::to_owned).into();

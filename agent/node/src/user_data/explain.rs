@@ -298,10 +298,7 @@ impl Walk<'_> {
         };
         match find_documents(&unpacked) {
             Ok(documents) => self.read_documents(documents),
-            Err(fault) => {
-                let problem = Problem::of_fault(Weight::Wrong, &fault);
-                self.add(problem.weight, problem.what, problem.fix);
-            }
+            Err(fault) => self.fault(&fault),
         }
     }
 }

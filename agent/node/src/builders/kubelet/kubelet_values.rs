@@ -92,13 +92,22 @@ fn taint(text: &str) -> Option<Value> {
     Some(taint)
 }
 
-/// The fault for a setting that cannot be read, at its place.
 fn malformed(context: &Context<'_>, key: &str, summary: String) -> Fault {
+    setting_fault(context, key, Code::ConfigWrongType, summary)
+}
+
+/// The fault of a setting of kubelet's, at its place.
+pub(super) fn setting_fault(
+    context: &Context<'_>,
+    key: &str,
+    code: Code,
+    summary: String,
+) -> Fault {
     let config = context.config;
     let node = config.kubelet.node();
     let place = node.get(key).unwrap_or(node);
     place
-        .fault(&config.source, Code::ConfigWrongType, summary)
+        .fault(&config.source, code, summary)
         .seen("path", format!("KubeletConfig.{key}"))
 }
 

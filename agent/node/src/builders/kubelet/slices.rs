@@ -1,5 +1,6 @@
 //! Slices for the control groups that kubelet, the runtime and the system are put into.
 
+use super::kubelet_values::setting_fault;
 use crate::builders::Context;
 use quake_formats::unit_text::UnitText;
 use quake_model::fault::{Code, Fault};
@@ -49,14 +50,9 @@ fn text() -> String {
 
 /// A slice's name says what it is in, by dashes; a path has no slice.
 fn nested(context: &Context<'_>, key: &str, group: &str) -> Fault {
-    let config = context.config;
     let summary =
         format!("the control group {group} is within another, and so no slice is called by it");
-    let place = config.kubelet.node().get(key);
-    let place = place.unwrap_or_else(|| config.kubelet.node());
-    place
-        .fault(&config.source, Code::ConfigUnsupported, summary)
-        .seen("path", format!("KubeletConfig.{key}"))
+    setting_fault(context, key, Code::ConfigUnsupported, summary)
 }
 
 #[cfg(test)]

@@ -94,19 +94,9 @@ mod tests {
     use crate::distribution::Project;
     use quake_model::fault::Code;
 
-    const ARCHIVE: &str = "8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
-    const RUNC: &str = "9b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a8b1e7a8f5e0cf0f0a1a2a3a4a5a6a7a80";
-
-    fn sample(keys: &str) -> Sample {
-        let keys = format!(
-            "Assets:\n  amd64:\n  - {ARCHIVE}@https://a/containerd-2.2.4-linux-amd64.tar.gz\n  - {RUNC}@https://a/runc.amd64\n{keys}"
-        );
-        Sample::worker(&keys)
-    }
-
     #[test]
     fn the_programs_are_those_of_the_archive_once_it_is_there() {
-        let mut sample = sample("");
+        let mut sample = Sample::with_runtime("");
         assert!(!sample.subjects(build).contains(&"/usr/bin/ctr".to_owned()));
         let digest = sample.config.assets[0].digest.clone();
         let names = ["ctr", "containerd", "containerd-shim-runc-v2", "README.md"];
@@ -143,7 +133,9 @@ mod tests {
 
     #[test]
     fn the_settings_that_are_flags_stand_in_the_environment() {
-        let sample = sample("containerdConfig: {logLevel: debug, root: /data, version: 2.2.4}\n");
+        let sample = Sample::with_runtime(
+            "containerdConfig: {logLevel: debug, root: /data, version: 2.2.4}\n",
+        );
         let text = sample.file(build, ENVIRONMENT);
         assert_eq!(text, "CONTAINERD_OPTS=--log-level=debug --root=/data\n");
     }

@@ -19,10 +19,7 @@ pub(super) fn read_assets(
     root: &Yaml,
     processor: &str,
 ) -> Result<Vec<AssetSpec>, Fault> {
-    let lists = root.get("Assets");
-    let items = lists.map_or(&[][..], |lists| lists.items_of(processor));
-    items
-        .iter()
+    of_processor(root, "Assets", processor)
         .map(|entry| read_pinned_asset(source, entry))
         .collect()
 }
@@ -33,12 +30,14 @@ pub(super) fn read_images(
     root: &Yaml,
     processor: &str,
 ) -> Result<Vec<ImageSpec>, Fault> {
-    let lists = root.get("images");
-    let items = lists.map_or(&[][..], |lists| lists.items_of(processor));
-    items
-        .iter()
+    of_processor(root, "images", processor)
         .map(|image| read_image(source, image))
         .collect()
+}
+
+fn of_processor<'a>(root: &'a Yaml, key: &str, processor: &str) -> impl Iterator<Item = &'a Yaml> {
+    let lists = root.get(key).into_iter();
+    lists.flat_map(move |lists| lists.items_of(processor))
 }
 
 fn read_image(source: &str, image: &Yaml) -> Result<ImageSpec, Fault> {

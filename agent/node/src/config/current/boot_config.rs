@@ -94,8 +94,9 @@ impl BootConfig {
     }
 }
 
-/// Keys that only this generation's `kube_env.yaml` has.
-const MARKS: &[&str] = &[
+/// Keys that only this generation's `kube_env.yaml` has: `InstanceGroupRole` since kops 1.19, `ConfigServer` and `CloudProvider`
+/// since 1.21, `NodeupConfigHash` since 1.22 (`pkg/apis/nodeup/config.go` of those tags).
+pub(in crate::config) const MARKS: &[&str] = &[
     "NodeupConfigHash",
     "ConfigServer",
     "CloudProvider",

@@ -12,6 +12,7 @@ mod objects;
 mod recognise;
 mod section;
 
+pub(in crate::config) use boot_config::MARKS;
 pub use boot_config::{
     BootConfig, ConfigServer, Origin, ROLES, is_boot_config, read_boot_config, role_directory,
 };

@@ -2,6 +2,7 @@
 
 use super::asset::{read_asset, weak_digests};
 use super::schema;
+use crate::config::current::MARKS;
 use crate::config::reader::{location, missing, texts};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
@@ -114,21 +115,12 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     found
 }
 
-/// Keys that only the boot configuration of newer kops has: `InstanceGroupRole` since 1.19, `ConfigServer`
-/// and `CloudProvider` since 1.21, `NodeupConfigHash` since 1.22 (`pkg/apis/nodeup/config.go` of those tags).
-const NEWER_KEYS: &[&str] = &[
-    "NodeupConfigHash",
-    "ConfigServer",
-    "CloudProvider",
-    "InstanceGroupRole",
-];
-
 /// Refuses the boot configuration of a newer kops by its name, and not key by key as a misspelt old one.
 fn refuse_newer(source: &str, root: &Yaml) -> Result<(), Fault> {
     let newer = root
         .entries()
         .iter()
-        .find(|(key, _)| NEWER_KEYS.contains(&key.name.as_str()));
+        .find(|(key, _)| MARKS.contains(&key.name.as_str()));
     match newer {
         None => Ok(()),
         Some((key, value)) => {
