@@ -66,6 +66,19 @@ const MAJOR: &[(&str, u32, Project)] = &[
     ("rocky", 10, Project::Rocky),
 ];
 
+/// Where distributions keep certificates of public CAs. A path that is not there is made empty.
+pub(crate) const CERTIFICATE_DIRECTORIES: [&str; 9] = [
+    "/etc/ssl",
+    "/etc/pki/tls",
+    "/etc/pki/ca-trust",
+    "/usr/share/ssl",
+    "/usr/ssl",
+    "/usr/lib/ssl",
+    "/usr/local/openssl",
+    "/var/ssl",
+    "/etc/openssl",
+];
+
 impl Distribution {
     /// The distribution that `os-release` names.
     ///
@@ -177,18 +190,11 @@ impl Distribution {
 
     /// Directories with certificates of public CAs, as pods mount them.
     pub fn certificate_directories(self) -> Vec<&'static str> {
-        let mut paths = vec!["/etc/ssl", "/etc/pki/tls", "/etc/pki/ca-trust"];
-        match self.packaging() {
-            // Nothing can be made below a read-only `/usr`.
-            Packaging::Image => paths.push("/usr/share/ca-certificates"),
-            Packaging::Deb | Packaging::Rpm => paths.extend([
-                "/usr/share/ssl",
-                "/usr/ssl",
-                "/usr/lib/ssl",
-                "/usr/local/openssl",
-                "/var/ssl",
-                "/etc/openssl",
-            ]),
+        let mut paths = CERTIFICATE_DIRECTORIES.to_vec();
+        if self.packaging() == Packaging::Image {
+            // Nothing can be made below a read-only `/usr`; its own certificates are in another place.
+            paths.retain(|path| path.starts_with("/etc/ssl") || path.starts_with("/etc/pki/"));
+            paths.push("/usr/share/ca-certificates");
         }
         paths
     }

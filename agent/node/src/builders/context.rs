@@ -314,20 +314,8 @@ impl<'a> Context<'a> {
     /// # Errors
     ///
     /// As [`keypair_id`](Self::keypair_id) and [`ca_bundle`](Self::authorities).
-    pub fn kubeconfig(
-        &self,
-        name: &str,
-        subject: Subject,
-        issuer: Issuer,
-        path: &str,
-    ) -> Result<[Item; 2], Fault> {
-        let order = CertificateOrder {
-            name: name.to_owned(),
-            issuer,
-            subject,
-            usage: Usage::Client,
-            names: Vec::new(),
-        };
+    pub fn kubeconfig(&self, name: &str, subject: Subject, path: &str) -> Result<[Item; 2], Fault> {
+        let order = self.order(name, KUBERNETES_CA, subject, Usage::Client)?;
         let file = File::secret(path, self.kubeconfig_of(name)?).mode(0o400);
         Ok([Item::Certificate(order), Item::File(file)])
     }

@@ -3,7 +3,6 @@
 use super::protokube;
 use super::static_pod::{host_label, manifest_path};
 use crate::builders::Context;
-use crate::builders::context::KUBERNETES_CA;
 use quake_formats::yaml;
 use quake_formats::yaml_text;
 use quake_model::fault::{Code, Fault};
@@ -47,8 +46,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 /// The certificate of whoever applies add-ons, and the kubeconfig around it.
 pub(super) fn kubeconfig(context: &Context<'_>) -> Result<[Item; 2], Fault> {
     let subject = Subject::named("kops").with_organization("system:masters");
-    let issuer = context.issuer(KUBERNETES_CA)?;
-    context.kubeconfig("kops", subject, issuer, KUBECONFIG)
+    context.kubeconfig("kops", subject, KUBECONFIG)
 }
 
 /// The pod's bytes. Whether containers are labelled for SELinux only the instance group knows, so that is added here.

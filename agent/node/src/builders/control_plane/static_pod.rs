@@ -2,7 +2,7 @@
 //! container of the component, whose output `go-runner` writes to the host's log file, too.
 
 use crate::builders::Context;
-use crate::builders::legacy::{Access, Command, HostPath, Priority, StaticPod, layout, variable};
+use crate::builders::legacy::{Command, HostPath, Priority, StaticPod, layout, variable};
 use crate::config::current::{EgressProxy, Section};
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
@@ -76,12 +76,12 @@ impl ComponentPod {
 
     /// Adds a path of the host that is only read.
     pub(super) fn read(&mut self, name: &str, path: &str) {
-        self.mount(HostPath::new(name, path, Access::ReadOnly));
+        self.mount(HostPath::read(name, path));
     }
 
     /// Adds a path of the host that is written to.
     pub(super) fn write(&mut self, name: &str, path: &str) {
-        self.mount(HostPath::new(name, path, Access::ReadWrite));
+        self.mount(HostPath::write(name, path));
     }
 
     /// Adds the directories with certificates of public CAs.

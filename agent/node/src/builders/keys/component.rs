@@ -17,10 +17,9 @@ impl Component {
     /// Its kubeconfig, and its serving certificate unless the spec names another.
     pub(super) fn build(&self, context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let name = self.name;
-        let issuer = context.issuer(KUBERNETES_CA)?;
         let subject = Subject::named(&format!("system:{name}"));
         let path = format!("/var/lib/{name}/kubeconfig");
-        let mut items: Vec<Item> = context.kubeconfig(name, subject, issuer, &path)?.into();
+        let mut items: Vec<Item> = context.kubeconfig(name, subject, &path)?.into();
         if !self.serves_another(context) {
             let order = self.serving_order(context)?;
             items.extend(context.pair(order, &context.srv(&format!("{name}/server"))));

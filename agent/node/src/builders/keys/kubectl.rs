@@ -1,7 +1,6 @@
 //! kubectl, and kubeconfigs of an administrator for it: root's, and that of the user that people log in as.
 
 use super::stored;
-use crate::builders::context::KUBERNETES_CA;
 use crate::builders::{Context, LoginUser};
 use quake_model::fault::Fault;
 use quake_model::item::{Directory, File, FileOwner, Item, Subject};
@@ -18,8 +17,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let program = format!("{}/kubectl", context.distribution.operator_programs());
     let mut items = vec![context.place("kubectl", &program)?];
     let subject = Subject::named(ORDER).with_organization(ADMINISTRATORS);
-    let issuer = context.issuer(KUBERNETES_CA)?;
-    items.extend(context.kubeconfig(ORDER, subject, issuer, "/var/lib/kubectl/kubeconfig")?);
+    items.extend(context.kubeconfig(ORDER, subject, "/var/lib/kubectl/kubeconfig")?);
     if let Some(user) = login_user(context) {
         let folder = format!("{}/.kube", user.home);
         let source = context.kubeconfig_of(ORDER)?;

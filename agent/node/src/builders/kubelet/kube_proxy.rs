@@ -1,9 +1,8 @@
 //! kube-proxy, a static pod of every node that does not turn it off.
 
 use crate::builders::Context;
-use crate::builders::context::KUBERNETES_CA;
 use crate::builders::control_plane::host_label;
-use crate::builders::legacy::{Access, Command, HostPath, Priority, StaticPod};
+use crate::builders::legacy::{Command, HostPath, Priority, StaticPod};
 use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
@@ -32,9 +31,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     // As kops writes this pod.
     pod.sort_all_objects();
     let manifest = yaml_text::document(&pod);
-    let issuer = context.issuer(KUBERNETES_CA)?;
     let subject = Subject::named(USER);
-    let kubeconfig = context.kubeconfig(NAME, subject, issuer, KUBECONFIG)?;
+    let kubeconfig = context.kubeconfig(NAME, subject, KUBECONFIG)?;
     // Without a file there kubelet would make a directory of what the pod mounts.
     let log = File::present(LOG).mode(0o400);
     let files = [File::plain(MANIFEST, manifest), log].map(Item::File);
@@ -85,14 +83,13 @@ fn pod(context: &Context<'_>, spec: &Section) -> StaticPod {
 }
 
 fn paths() -> [HostPath; 5] {
-    use Access::{ReadOnly, ReadWrite};
-    let certificates = HostPath::new("ssl-certs-hosts", "/usr/share/ca-certificates", ReadOnly);
-    let lock = HostPath::new("iptableslock", "/run/xtables.lock", ReadWrite);
+    let certificates = HostPath::read("ssl-certs-hosts", "/usr/share/ca-certificates");
+    let lock = HostPath::write("iptableslock", "/run/xtables.lock");
     [
-        HostPath::new("logfile", LOG, ReadWrite),
-        HostPath::new("kubeconfig", "/var/lib/kube-proxy", ReadOnly),
+        HostPath::write("logfile", LOG),
+        HostPath::read("kubeconfig", "/var/lib/kube-proxy"),
         // ipvs needs the host's modules.
-        HostPath::new("modules", "/lib/modules", ReadOnly),
+        HostPath::read("modules", "/lib/modules"),
         certificates.at("/etc/ssl/certs"),
         // Without the host's lock two writers of iptables lose each other's rules.
         lock.of_kind("FileOrCreate"),
@@ -161,19 +158,6 @@ mod tests {
     fn the_word_for_the_instances_address_becomes_it() {
         let sample = sample("bindAddress: \"@aws\"");
         assert!(has(&sample, "--bind-address=10.0.0.10"));
-    }
-
-    #[test]
-    fn resources_are_those_of_the_spec() {
-        let found = container_of(&sample(""))["resources"].clone();
-        assert_eq!(found, json!({"requests": {"cpu": "100m"}}));
-        let keys = "cpuRequest: 50m, cpuLimit: 1, memoryRequest: 64Mi, memoryLimit: 1Gi";
-        let found = container_of(&sample(keys))["resources"].clone();
-        let wanted = json!({
-            "limits": {"cpu": "1", "memory": "1Gi"},
-            "requests": {"cpu": "50m", "memory": "64Mi"},
-        });
-        assert_eq!(found, wanted);
     }
 
     #[test]

@@ -16,8 +16,7 @@ const NODES: &str = "system:nodes";
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let user = format!("system:node:{}", context.node_name());
     let subject = Subject::named(&user).with_organization(NODES);
-    let issuer = context.issuer(KUBERNETES_CA)?;
-    let client = context.kubeconfig("kubelet", subject, issuer, KUBECONFIG)?;
+    let client = context.kubeconfig("kubelet", subject, KUBECONFIG)?;
     let subject = Subject::named(context.node_name());
     let mut order = context.order("kubelet-server", KUBERNETES_CA, subject, Usage::Server)?;
     order.names = names(context);

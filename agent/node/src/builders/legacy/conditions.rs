@@ -1,7 +1,7 @@
 //! When a node is ready: which of its components answer, and where.
 
 use crate::builders::legacy::layout;
-use quake_model::spec::{Component, ControlPlane, EtcdProvider, NodeSpec, Probe, Role};
+use quake_model::spec::{Component, ControlPlane, NodeSpec, Probe, Role};
 use quake_model::step::Condition;
 
 /// kubelet's health port, by its own default since 1.2.
@@ -56,16 +56,10 @@ fn healthy(component: &str, probe: &Probe) -> Condition {
 fn etcd_conditions(spec: &NodeSpec) -> Vec<Condition> {
     spec.etcd
         .iter()
-        .filter(|cluster| cluster.provider == EtcdProvider::Legacy)
         .filter_map(|cluster| {
-            let port = match cluster.name.as_str() {
-                "main" => 4001,
-                "events" => 4002,
-                _ => return None,
-            };
             let probe = Probe {
                 path: "/health".to_owned(),
-                port,
+                port: super::client_port(cluster)?,
                 tls: false,
             };
             Some(healthy(&format!("etcd-{}", cluster.name), &probe))
@@ -84,17 +78,23 @@ pub(crate) fn kubelet_probe(spec: &NodeSpec) -> Option<Probe> {
 
 /// Where the API server answers: its insecure port while it has one, else the secure one.
 pub(crate) fn api_server_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {
-    let flag = |name, default| port(&control_plane.api_server, name, default);
-    let insecure = if spec.kubernetes.at_least(1, 20) {
-        0
-    } else {
-        flag("insecure-port", 8080)
-    };
-    match insecure {
-        // 443 is where every kops generation puts it; kube-apiserver's own default is another.
-        0 => healthz(flag("secure-port", 443), true),
-        port => healthz(port, false),
+    match api_server_ports(spec, control_plane) {
+        (secure, None) => healthz(secure, true),
+        (_, Some(insecure)) => healthz(insecure, false),
     }
+}
+
+/// The secure port of the API server, and the insecure one while it has one: it is gone since 1.20, and an operator may have
+/// turned it off before.
+pub(crate) fn api_server_ports(
+    spec: &NodeSpec,
+    control_plane: &ControlPlane,
+) -> (u16, Option<u16>) {
+    let flag = |name, default| port(&control_plane.api_server, name, default);
+    let insecure = (!spec.kubernetes.at_least(1, 20)).then(|| flag("insecure-port", 8080));
+    // 443 is where every kops generation puts it; kube-apiserver's own default is another.
+    let secure = flag("secure-port", 443);
+    (secure, insecure.filter(|port| *port != 0))
 }
 
 pub(crate) fn controller_manager_probe(spec: &NodeSpec, control_plane: &ControlPlane) -> Probe {

@@ -1,7 +1,7 @@
 //! etcd's static pods: rendered here where the agent runs etcd itself, copied where etcd-manager does.
 
 use super::layout;
-use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness, variable};
+use super::pod::{Command, HostPath, Priority, StaticPod, http_liveness, variable};
 use crate::plan_inputs::{EtcdManifest, PlanInputs};
 use quake_formats::flags::FlagSet;
 use quake_model::item::{Directory, File, Item};
@@ -41,6 +41,12 @@ impl Shape {
             cpu,
         })
     }
+
+    /// The shape of an etcd cluster whose pods the agent writes; `None` where etcd-manager does.
+    fn of(cluster: &EtcdCluster) -> Option<Self> {
+        let is_ours = cluster.provider == EtcdProvider::Legacy;
+        is_ours.then(|| Self::parse(&cluster.name)).flatten()
+    }
 }
 
 /// The files of etcd's pods.
@@ -55,9 +61,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     let mut pods = Vec::new();
     for cluster in &spec.etcd {
         let slot = known.slots.iter().find(|slot| slot.cluster == cluster.name);
-        if let (EtcdProvider::Legacy, Some(slot), Some(shape)) =
-            (cluster.provider, slot, Shape::parse(&cluster.name))
-        {
+        if let (Some(slot), Some(shape)) = (slot, Shape::of(cluster)) {
             items.push(Item::Directory(Directory {
                 mode: 0o700,
                 ..Directory::plain(&data_directory(slot, &shape))
@@ -122,18 +126,22 @@ fn hosts(spec: &NodeSpec, known: &PlanInputs) -> String {
 
 /// The names of all members of an etcd cluster whose pods the agent writes; none where etcd-manager does.
 pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String> {
-    let shape = Shape::parse(&cluster.name).filter(|_| cluster.provider == EtcdProvider::Legacy);
     let name = |shape: &Shape, member: &str| member_host(spec, &shape.name, member);
     let members = cluster.members.iter().map(|member| member.name.as_str());
-    shape.map_or_else(Vec::new, |shape| {
+    Shape::of(cluster).map_or_else(Vec::new, |shape| {
         members.map(|member| name(&shape, member)).collect()
     })
 }
 
 /// The port on which the members of an etcd cluster reach each other, where the agent writes their pods.
 pub(crate) fn peer_port(cluster: &EtcdCluster) -> Option<u16> {
-    let shape = Shape::parse(&cluster.name).filter(|_| cluster.provider == EtcdProvider::Legacy);
-    shape.map(|shape| shape.peer_port)
+    Shape::of(cluster).map(|shape| shape.peer_port)
+}
+
+/// The port on which an etcd cluster answers without a certificate, where the agent writes its pods. Those of etcd-manager may
+/// ask for one.
+pub(crate) fn client_port(cluster: &EtcdCluster) -> Option<u16> {
+    Shape::of(cluster).map(|shape| shape.client_port)
 }
 
 /// The names of the members whose volumes this node holds and whose pods it runs itself. etcd-manager sees to the names of its
@@ -184,14 +192,9 @@ fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape
     let data = format!("/var/etcd/{}", shape.data);
     let hosts = if is_gossip(spec) { "/etc/hosts" } else { HOSTS };
     pod.paths = vec![
-        HostPath::new(
-            "varetcdata",
-            &data_directory(slot, shape),
-            Access::ReadWrite,
-        )
-        .at(&data),
-        HostPath::new("varlogetcd", &layout::log(&shape.name), Access::ReadWrite).at(&log),
-        HostPath::new("hosts", hosts, Access::ReadOnly).at("/etc/hosts"),
+        HostPath::write("varetcdata", &data_directory(slot, shape)).at(&data),
+        HostPath::write("varlogetcd", &layout::log(&shape.name)).at(&log),
+        HostPath::read("hosts", hosts).at("/etc/hosts"),
     ];
     pod
 }

@@ -22,12 +22,10 @@ pub(crate) mod units;
 
 pub(crate) use cni::{writer as cni_writer, writes_configuration as writes_cni_configuration};
 pub(crate) use containerd::unit_files as containerd_unit_files;
-pub(crate) use etcd::{member_names, own_member_names, own_members, peer_port};
+pub(crate) use etcd::{client_port, member_names, own_member_names, own_members, peer_port};
 pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
 pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
-pub(crate) use pod::{
-    Access, Command, HostPath, Priority, Sidecar, StaticPod, http_liveness, variable,
-};
+pub(crate) use pod::{Command, HostPath, Priority, Sidecar, StaticPod, http_liveness, variable};
 pub(crate) use tree::items;

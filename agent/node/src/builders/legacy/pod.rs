@@ -6,32 +6,32 @@ use quake_formats::yaml_text;
 use quake_model::spec::{Component, KubernetesVersion, NodeSpec};
 use serde_json::{Value, json};
 
-/// Whether a container may write below a path of the host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Access {
-    /// It may only read.
-    ReadOnly,
-    ReadWrite,
-}
-
 /// A path of the host in the pod.
 #[derive(Debug, Clone)]
 pub(crate) struct HostPath {
     name: String,
     host: String,
     container: String,
-    access: Access,
+    is_read_only: bool,
     kind: Option<&'static str>,
 }
 
 impl HostPath {
-    /// A path of the host at the same path in the container.
-    pub(crate) fn new(name: &str, path: &str, access: Access) -> Self {
+    /// A path of the host at the same path in the container, which may only read below it.
+    pub(crate) fn read(name: &str, path: &str) -> Self {
+        Self {
+            is_read_only: true,
+            ..Self::write(name, path)
+        }
+    }
+
+    /// The same, for a container that also writes.
+    pub(crate) fn write(name: &str, path: &str) -> Self {
         Self {
             name: name.to_owned(),
             host: path.to_owned(),
             container: path.to_owned(),
-            access,
+            is_read_only: false,
             kind: None,
         }
     }
@@ -66,7 +66,7 @@ impl HostPath {
     /// The container's mount of it.
     pub(crate) fn mount(&self) -> Value {
         let mut mount = json!({"name": self.name, "mountPath": self.container});
-        if self.access == Access::ReadOnly {
+        if self.is_read_only {
             mount["readOnly"] = json!(true);
         }
         mount

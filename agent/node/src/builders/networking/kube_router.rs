@@ -1,7 +1,6 @@
 //! What kube-router wants of the node.
 
 use crate::builders::Context;
-use crate::builders::context::KUBERNETES_CA;
 use crate::config::current::Provider;
 use crate::distribution::{Distribution, Project};
 use quake_model::fault::Fault;
@@ -14,9 +13,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         return Ok(Vec::new());
     }
     let subject = Subject::named("system:kube-router");
-    let issuer = context.issuer(KUBERNETES_CA)?;
     let path = "/var/lib/kube-router/kubeconfig";
-    let mut items: Vec<Item> = context.kubeconfig(ORDER, subject, issuer, path)?.into();
+    let mut items: Vec<Item> = context.kubeconfig(ORDER, subject, path)?.into();
     if keeps_tables_in_etc(context.distribution) {
         items.push(Item::Link(Link {
             path: "/usr/share/iproute2".to_owned(),

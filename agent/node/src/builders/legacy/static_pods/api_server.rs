@@ -2,9 +2,9 @@
 
 use super::{control_plane_paths, log_path};
 use crate::builders::legacy::common_files::proxy_variables;
-use crate::builders::legacy::conditions::api_server_probe;
+use crate::builders::legacy::conditions::{api_server_ports, api_server_probe};
 use crate::builders::legacy::layout::{self, srv};
-use crate::builders::legacy::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::builders::legacy::pod::{Command, HostPath, Priority, StaticPod, http_liveness};
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;
 use quake_formats::flags::FlagSet;
@@ -38,7 +38,7 @@ pub(super) fn pod(
         "livenessProbe",
         http_liveness(&probe.path, probe.port, probe.tls, 45),
     )];
-    pod.ports = ports(spec, &flags);
+    pod.ports = ports(spec, control_plane);
     pod.paths = paths(spec, &flags, credentials);
     pod
 }
@@ -89,47 +89,26 @@ fn flags(spec: &NodeSpec, control_plane: &ControlPlane, credentials: &Credential
     flags
 }
 
-fn ports(spec: &NodeSpec, flags: &FlagSet) -> Vec<(&'static str, i64)> {
-    let port = |name: &str, default: i64| match flags.get(name) {
-        Some(text) => text.parse().unwrap_or(default),
-        None => default,
-    };
-    let mut ports = vec![("https", port("secure-port", 443))];
-    // The insecure port is gone since 1.20, and an operator may have turned it off before.
-    let insecure = if spec.kubernetes.at_least(1, 20) {
-        0
-    } else {
-        port("insecure-port", 8080)
-    };
-    if insecure != 0 {
-        ports.push(("local", insecure));
-    }
-    ports
+fn ports(spec: &NodeSpec, control_plane: &ControlPlane) -> Vec<(&'static str, i64)> {
+    let (secure, insecure) = api_server_ports(spec, control_plane);
+    let insecure = insecure.map(|port| ("local", port.into()));
+    [("https", secure.into())]
+        .into_iter()
+        .chain(insecure)
+        .collect()
 }
 
 fn paths(spec: &NodeSpec, flags: &FlagSet, credentials: &Credentials) -> Vec<HostPath> {
     let mut paths = vec![log_path(NAME)];
     paths.extend(control_plane_paths(spec));
-    paths.push(HostPath::new(
-        "srvsshproxy",
-        "/srv/sshproxy",
-        Access::ReadOnly,
-    ));
+    paths.push(HostPath::read("srvsshproxy", "/srv/sshproxy"));
     if credentials.keypairs.contains_key(ETCD_CLIENT) {
-        paths.push(HostPath::new(
-            "pki",
-            layout::API_SERVER_PKI,
-            Access::ReadOnly,
-        ));
+        paths.push(HostPath::read("pki", layout::API_SERVER_PKI));
     }
     // The log is rotated by renaming, which needs its directory, not just the file; `-` is standard output.
     let audit = flags.get("audit-log-path").filter(|path| *path != "-");
     if let Some((directory, _)) = audit.and_then(|path| path.rsplit_once('/')) {
-        paths.push(HostPath::new(
-            "auditlogpathdir",
-            directory,
-            Access::ReadWrite,
-        ));
+        paths.push(HostPath::write("auditlogpathdir", directory));
     }
     paths
 }

@@ -6,7 +6,8 @@ use super::common_files::proxy_variables;
 use super::conditions::{controller_manager_probe, scheduler_probe};
 use super::kubeconfig::server as api_server_url;
 use super::layout::{self, srv};
-use super::pod::{Access, Command, HostPath, Priority, StaticPod, http_liveness};
+use super::pod::{Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::distribution::CERTIFICATE_DIRECTORIES;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_model::item::{File, Item, Source};
@@ -15,19 +16,6 @@ use quake_model::spec::{Component, ControlPlane, NodeSpec};
 const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const SCHEDULER: &str = "kube-scheduler";
 const KUBE_PROXY: &str = "kube-proxy";
-
-/// Where distributions keep certificates of public CAs. A path that is not there is made empty.
-const PUBLIC_CA_BUNDLE: &[&str] = &[
-    "/etc/ssl",
-    "/etc/pki/tls",
-    "/etc/pki/ca-trust",
-    "/usr/share/ssl",
-    "/usr/ssl",
-    "/usr/lib/ssl",
-    "/usr/local/openssl",
-    "/var/ssl",
-    "/etc/openssl",
-];
 
 /// The files of the components, logs before manifests.
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
@@ -62,27 +50,19 @@ fn manifest(spec: &NodeSpec, pod: &StaticPod) -> Item {
 
 /// Paths that most components of a control plane see.
 pub(super) fn control_plane_paths(spec: &NodeSpec) -> Vec<HostPath> {
-    let mut paths: Vec<HostPath> = PUBLIC_CA_BUNDLE
+    let mut paths: Vec<HostPath> = CERTIFICATE_DIRECTORIES
         .iter()
-        .map(|path| HostPath::new(&path.replace('/', ""), path, Access::ReadOnly))
+        .map(|path| HostPath::read(&path.replace('/', ""), path))
         .collect();
     if spec.cloud_config.is_some() {
-        paths.push(HostPath::new(
-            "cloudconfig",
-            layout::CLOUD_CONFIG,
-            Access::ReadOnly,
-        ));
+        paths.push(HostPath::read("cloudconfig", layout::CLOUD_CONFIG));
     }
-    paths.push(HostPath::new(
-        "srvkube",
-        layout::SRV_KUBERNETES,
-        Access::ReadOnly,
-    ));
+    paths.push(HostPath::read("srvkube", layout::SRV_KUBERNETES));
     paths
 }
 
 pub(super) fn log_path(component: &str) -> HostPath {
-    HostPath::new("logfile", &layout::log(component), Access::ReadWrite)
+    HostPath::write("logfile", &layout::log(component))
 }
 
 fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
@@ -103,15 +83,13 @@ fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPo
     )];
     pod.paths = vec![log_path(CONTROLLER_MANAGER)];
     pod.paths.extend(control_plane_paths(spec));
-    pod.paths.push(HostPath::new(
+    pod.paths.push(HostPath::read(
         "varlibkcm",
         "/var/lib/kube-controller-manager",
-        Access::ReadOnly,
     ));
     if mounts_volume_plugins(spec) {
         let directory = volume_plugins(spec);
-        pod.paths
-            .push(HostPath::new("volplugins", directory, Access::ReadWrite));
+        pod.paths.push(HostPath::write("volplugins", directory));
     }
     pod
 }
@@ -160,11 +138,7 @@ fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
         http_liveness(&probe.path, probe.port, probe.tls, 15),
     )];
     pod.paths = vec![
-        HostPath::new(
-            "varlibkubescheduler",
-            "/var/lib/kube-scheduler",
-            Access::ReadOnly,
-        ),
+        HostPath::read("varlibkubescheduler", "/var/lib/kube-scheduler"),
         log_path(SCHEDULER),
     ];
     pod
@@ -193,29 +167,20 @@ fn kube_proxy(spec: &NodeSpec, component: &Component) -> StaticPod {
 
 fn kube_proxy_paths(spec: &NodeSpec) -> Vec<HostPath> {
     let mut paths = vec![
-        HostPath::new(
-            "kubeconfig",
-            &layout::kubeconfig(KUBE_PROXY),
-            Access::ReadOnly,
-        ),
+        HostPath::read("kubeconfig", &layout::kubeconfig(KUBE_PROXY)),
         log_path(KUBE_PROXY),
-        HostPath::new(
-            "ssl-certs-hosts",
-            "/usr/share/ca-certificates",
-            Access::ReadOnly,
-        )
-        .at("/etc/ssl/certs"),
+        HostPath::read("ssl-certs-hosts", "/usr/share/ca-certificates").at("/etc/ssl/certs"),
         // ipvs needs the host's modules.
-        HostPath::new("modules", "/lib/modules", Access::ReadOnly),
+        HostPath::read("modules", "/lib/modules"),
     ];
     // Without the host's lock two writers of iptables lose each other's rules.
     if spec.kubernetes.at_least(1, 9) {
-        let lock = HostPath::new("iptableslock", "/run/xtables.lock", Access::ReadWrite);
+        let lock = HostPath::write("iptableslock", "/run/xtables.lock");
         paths.push(lock.of_kind("FileOrCreate"));
     }
     // In a cluster without a name service, names come to /etc/hosts.
     if spec.cluster.ends_with(".k8s.local") {
-        paths.push(HostPath::new("etchosts", "/etc/hosts", Access::ReadOnly));
+        paths.push(HostPath::read("etchosts", "/etc/hosts"));
     }
     paths
 }
