@@ -41,6 +41,19 @@ pub struct UserDataDocuments {
     pub form: String,
 }
 
+impl UserDataDocuments {
+    /// The texts that are there, by the names of their files.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let all = [
+            ("kube_env.yaml", Some(&self.kube_env)),
+            ("cluster_spec.yaml", self.cluster_spec.as_ref()),
+            ("ig_spec.yaml", self.ig_spec.as_ref()),
+        ];
+        all.into_iter()
+            .filter_map(|(name, text)| Some((name, text?.as_str())))
+    }
+}
+
 /// Finds the documents.
 ///
 /// # Errors
@@ -314,16 +327,18 @@ fn trim_tabs(line: &[u8]) -> &[u8] {
 
 /// What base64 text stands for; `None` for anything else. Line breaks do not matter.
 fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
-    let digits: Vec<u8> = bytes
-        .iter()
-        .copied()
-        .filter(|byte| !byte.is_ascii_whitespace())
-        .collect();
+    let digits = digits(bytes);
     // A short word is base64 by accident only.
     if digits.len() < 16 {
         return None;
     }
     STANDARD.decode(digits).ok()
+}
+
+/// Base64 without its line breaks.
+fn digits(bytes: &[u8]) -> Vec<u8> {
+    let digits = bytes.iter().copied();
+    digits.filter(|byte| !byte.is_ascii_whitespace()).collect()
 }
 
 /// What bytes look like, in words.

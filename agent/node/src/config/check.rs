@@ -38,16 +38,10 @@ fn check_user_data(source: &str, bytes: &[u8]) -> Vec<Fault> {
         Ok(documents) => documents,
         Err(fault) => return vec![fault.seen("source", source)],
     };
-    let texts = [
-        ("kube_env.yaml", Some(documents.kube_env)),
-        ("cluster_spec.yaml", documents.cluster_spec),
-        ("ig_spec.yaml", documents.ig_spec),
-    ];
     let mut found = Vec::new();
-    for (name, text) in texts {
-        let Some(text) = text else { continue };
+    for (name, text) in documents.texts() {
         let source = format!("{source} ({name})");
-        match parse(&source, &text) {
+        match parse(&source, text) {
             Ok(root) if name == "kube_env.yaml" && current::is_boot_config(&root) => {
                 found.extend(check_document(&source, &root));
             }

@@ -19,6 +19,14 @@ pub(super) fn texts(parent: &Yaml, key: &str) -> Vec<String> {
     items.filter_map(Yaml::text).map(str::to_owned).collect()
 }
 
+/// The texts of a map, by their keys.
+pub(super) fn text_map(map: &Yaml) -> BTreeMap<String, String> {
+    let entries = map.entries().iter();
+    entries
+        .filter_map(|(key, value)| Some((key.name.clone(), value.text()?.to_owned())))
+        .collect()
+}
+
 /// The location that a node names.
 ///
 /// # Errors

@@ -38,6 +38,21 @@ pub(super) fn tolerate(findings: Vec<Fault>) -> Result<Vec<Fault>, Fault> {
     }
 }
 
+/// Everything wrong with a document, errors and findings alike: what its shape does not admit, and where that is no error the
+/// one that `read` finds.
+pub(super) fn survey<T>(
+    (schema, shape): (&Schema, &str),
+    source: &str,
+    root: &Yaml,
+    read: impl FnOnce() -> Result<T, Fault>,
+) -> Vec<Fault> {
+    let mut found = validate(schema, source, root, shape);
+    if tolerate(found.clone()).is_ok() {
+        found.extend(read().err());
+    }
+    found
+}
+
 struct Walk<'a> {
     source: &'a str,
     schema: &'a Schema,

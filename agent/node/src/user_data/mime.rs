@@ -142,14 +142,7 @@ fn read_part(bytes: &[u8]) -> Part {
 
 fn decode(body: &[u8], encoding: &str) -> Option<Vec<u8>> {
     match encoding.to_ascii_lowercase().as_str() {
-        "base64" => {
-            let digits: Vec<u8> = body
-                .iter()
-                .copied()
-                .filter(|byte| !byte.is_ascii_whitespace())
-                .collect();
-            STANDARD.decode(digits).ok()
-        }
+        "base64" => STANDARD.decode(super::digits(body)).ok(),
         "quoted-printable" => Some(decode_quoted_printable(body)),
         "7bit" | "8bit" | "binary" => Some(body.to_vec()),
         _ => None,

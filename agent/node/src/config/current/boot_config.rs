@@ -2,7 +2,7 @@
 
 use super::schema;
 use crate::config::reader::{location, missing, role, texts};
-use crate::config::validate::{tolerate, validate};
+use crate::config::validate::{self, tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -127,14 +127,9 @@ pub fn read_boot_config(source: &str, text: &str) -> Result<(BootConfig, Vec<Fau
 
 /// Everything wrong with a `kube_env.yaml` that was read as YAML, errors and findings alike.
 pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
-    let mut found = validate(schema(), source, root, "BootConfig");
-    if found
-        .iter()
-        .all(|fault| fault.code == Code::ConfigUnknownKey)
-    {
-        found.extend(Reader { source, root }.read().err());
-    }
-    found
+    let reader = Reader { source, root };
+    let read = || reader.read();
+    validate::survey((schema(), "BootConfig"), source, root, read)
 }
 
 struct Reader<'a> {

@@ -216,6 +216,10 @@ spec:
             let fault = read_cluster("x", &text).expect_err(to);
             assert_eq!(fault.code, code, "{to}");
             assert_eq!(fault.evidence_named("line"), Some(line), "{to}: {fault}");
+            if from == "name: a, " {
+                let path = Some("etcdClusters.etcdMembers.name");
+                assert_eq!(fault.evidence_named("path"), path);
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use super::asset::{read_assets, read_images};
 use super::network::{Network, read_network};
 use super::schema;
 use super::section::Section;
-use crate::config::reader::{location, missing, texts};
-use crate::config::validate::{tolerate, validate};
+use crate::config::reader::{location, missing, text_map, texts};
+use crate::config::validate::{self, tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -150,14 +150,9 @@ pub fn read_nodeup_config(
 
 /// Everything wrong with a nodeup configuration that was read as YAML, errors and findings alike.
 pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
-    let mut found = validate(schema(), source, root, "NodeupConfig");
-    if found
-        .iter()
-        .all(|fault| fault.code == Code::ConfigUnknownKey)
-    {
-        found.extend(Reader { source, root }.read("amd64").err());
-    }
-    found
+    let reader = Reader { source, root };
+    let read = || reader.read("amd64");
+    validate::survey((schema(), "NodeupConfig"), source, root, read)
 }
 
 struct Reader<'a> {
@@ -257,10 +252,7 @@ impl Reader<'_> {
     }
 
     fn map(&self, key: &str) -> BTreeMap<String, String> {
-        let entries = self.root.get(key).map_or(&[][..], Yaml::entries).iter();
-        entries
-            .filter_map(|(key, value)| Some((key.name.clone(), value.text()?.to_owned())))
-            .collect()
+        self.root.get(key).map(text_map).unwrap_or_default()
     }
 
     fn location(&self, parent: &Yaml, key: &str) -> Result<Option<Location>, Fault> {

@@ -5,9 +5,9 @@ use super::node::Node;
 use super::schema;
 use crate::config::flags::flags_of;
 use crate::config::reader;
-use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{Component, ControlPlane, DockerRuntime, Role, Runtime};
+use std::collections::BTreeMap;
 
 /// The container runtime, which is docker in every cluster of this kops generation.
 pub(super) fn lower_runtime(node: &Node<'_>) -> Runtime {
@@ -89,12 +89,6 @@ fn component(node: &Node<'_>, key: &str, shape: &str) -> Result<Component, Fault
 }
 
 /// The configuration of the cloud provider, where the spec has one, be it empty.
-pub(super) fn lower_cloud_config(
-    node: &Node<'_>,
-) -> Option<std::collections::BTreeMap<String, String>> {
-    let section = node.section("cloudConfig")?;
-    let text = |(key, value): &(quake_formats::yaml::Key, Yaml)| {
-        Some((key.name.clone(), value.text()?.to_owned()))
-    };
-    Some(section.entries().iter().filter_map(text).collect())
+pub(super) fn lower_cloud_config(node: &Node<'_>) -> Option<BTreeMap<String, String>> {
+    node.section("cloudConfig").map(reader::text_map)
 }

@@ -141,14 +141,4 @@ spec:
             EtcdProvider::Legacy
         );
     }
-
-    #[test]
-    fn a_member_without_a_name_is_an_error_at_its_place() {
-        let text = CLUSTER.replace("name: b, ", "");
-        let fault = read_etcd_members(&document(&text)).expect_err("it has no name");
-        assert_eq!(
-            fault.evidence_named("path"),
-            Some("etcdClusters.etcdMembers.name")
-        );
-    }
 }

@@ -116,17 +116,9 @@ impl Walk<'_> {
                 return;
             }
         };
-        let mut documents = vec!["kube_env.yaml".to_owned()];
-        let others = [
-            ("kube_env.yaml", Some(&found.kube_env)),
-            ("cluster_spec.yaml", found.cluster_spec.as_ref()),
-            ("ig_spec.yaml", found.ig_spec.as_ref()),
-        ];
-        for (name, text) in others {
-            let Some(text) = text else { continue };
-            if name != "kube_env.yaml" {
-                documents.push(name.to_owned());
-            }
+        let mut documents = Vec::new();
+        for (name, text) in found.texts() {
+            documents.push(name.to_owned());
             match parse(name, text) {
                 Ok(root) => legacy::check_named(name, name, &root)
                     .iter()
