@@ -263,7 +263,7 @@ fn octal(mode: u32) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use quake_model::item::HostRecord;
     use quake_model::phase::Phase;
@@ -273,7 +273,8 @@ mod tests {
         Step::new(Phase::Files, Action::WriteFile(file))
     }
 
-    fn found(mode: u32, contents: &str) -> FileFacts {
+    /// A file of root's with this mode and these contents.
+    pub(crate) fn found(mode: u32, contents: &str) -> FileFacts {
         FileFacts {
             kind: EntryKind::File,
             mode,

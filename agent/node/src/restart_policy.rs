@@ -54,6 +54,7 @@ pub fn failed_for_good(record: &Record, service: Service) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::unit_health::tests::installed;
     use quake_model::event::{Envelope, Event};
     use quake_model::fault::{Code, Fault};
     use quake_model::phase::Phase;
@@ -102,12 +103,8 @@ mod tests {
 
     fn unit(active: ActiveState) -> UnitFacts {
         UnitFacts {
-            name: "quake-agent.service".into(),
-            found: true,
-            active,
             enabled: true,
-            installable: true,
-            ..UnitFacts::default()
+            ..installed("quake-agent.service", active)
         }
     }
 

@@ -64,19 +64,26 @@ fn has_just_ended(found: &UnitFacts) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// A unit that systemd knows and that can be enabled.
+    pub(crate) fn installed(name: &str, active: ActiveState) -> UnitFacts {
+        UnitFacts {
+            name: name.into(),
+            found: true,
+            active,
+            installable: true,
+            ..UnitFacts::default()
+        }
+    }
 
     fn unit(active: ActiveState, sub_state: &str, result: &str, restarts: u32) -> UnitFacts {
         UnitFacts {
-            name: "kubelet.service".into(),
-            found: true,
-            active,
             sub_state: sub_state.into(),
-            installable: true,
             restarts,
             result: result.into(),
-            ..UnitFacts::default()
+            ..installed("kubelet.service", active)
         }
     }
 

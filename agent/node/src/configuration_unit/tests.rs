@@ -1,6 +1,7 @@
 //! The unit's text, its variables, and what is asked of systemd.
 
 use super::*;
+use crate::unit_health::tests::installed;
 use std::collections::BTreeMap;
 
 fn command(words: &[&str], retries: Option<u32>) -> Command {
@@ -99,13 +100,9 @@ fn a_value_is_read_back_as_it_was_and_one_with_a_line_end_is_refused() {
 
 fn unit(active: ActiveState, main_started_us: u64) -> UnitFacts {
     UnitFacts {
-        name: UNIT.to_owned(),
-        found: true,
-        active,
         enabled: true,
-        installable: true,
         main_started_us,
-        ..UnitFacts::default()
+        ..installed(UNIT, active)
     }
 }
 

@@ -1,7 +1,7 @@
 //! Files, directories, links and programs, and what must follow a change of them.
 
 use super::sources::{contents, not_issued};
-use super::{Issued, Owners};
+use super::{Issued, Owners, steps_of};
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Reaction};
 use quake_model::phase::Phase;
@@ -57,10 +57,7 @@ pub fn files(
         .map(Action::React)
         .collect();
     actions.extend(pending);
-    Ok(actions
-        .into_iter()
-        .map(|action| Step::new(Phase::Files, action))
-        .collect())
+    Ok(steps_of(Phase::Files, actions))
 }
 
 /// The manifests of etcd-manager, which appear only once the volumes are mounted: the last steps of the storage phase.

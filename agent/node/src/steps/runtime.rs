@@ -3,10 +3,10 @@
 //!
 //! What is brought up so early is planned again with everything else, and holds then.
 
-use super::Owners;
 use super::files::write;
 use super::services::{RUNTIME, units, wanted};
 use super::sources::Issued;
+use super::{Owners, steps_of};
 use quake_model::digest::Digest;
 use quake_model::fault::Fault;
 use quake_model::item::{Item, Unit, UnitState};
@@ -104,10 +104,7 @@ pub fn runtime_first(spec: &NodeSpec, owners: &Owners) -> Result<Vec<Step>, Faul
     let file = WriteFile::plain(&text.path, 0o644, text.text.clone());
     actions.push(Action::WriteFile(file));
     actions.push(Action::StartUnit(wanted(unit)));
-    let steps = actions.into_iter();
-    Ok(steps
-        .map(|action| Step::new(Phase::Assets, action))
-        .collect())
+    Ok(steps_of(Phase::Assets, actions))
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ pub fn pod_returns(pod: &RetiredPod) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use quake_model::facts::Owner;
+    use crate::managed_files::tests::found;
 
     fn pod() -> RetiredPod {
         RetiredPod {
@@ -68,10 +68,8 @@ mod tests {
     fn file(kind: EntryKind, contents: Option<&str>) -> FileFacts {
         FileFacts {
             kind,
-            mode: 0o644,
-            owner: Owner::default(),
             contents: contents.map(|text| text.as_bytes().to_vec()),
-            modified_us: 0,
+            ..found(0o644, "")
         }
     }
 

@@ -1,18 +1,9 @@
 //! What holds already, by tables of what may be there.
 
 use super::*;
-use quake_model::facts::Owner;
+use crate::managed_files::tests::found as file;
+use crate::unit_health::tests::installed;
 use quake_model::step::Need;
-
-fn file(mode: u32, contents: &str) -> FileFacts {
-    FileFacts {
-        kind: EntryKind::File,
-        mode,
-        owner: Owner::default(),
-        contents: Some(contents.as_bytes().to_vec()),
-        modified_us: 0,
-    }
-}
 
 #[test]
 fn a_file_is_written_only_when_its_bytes_differ() {
@@ -45,14 +36,10 @@ fn a_file_is_written_only_when_its_bytes_differ() {
 
 fn unit(active: ActiveState) -> UnitFacts {
     UnitFacts {
-        name: "kubelet.service".into(),
-        found: true,
-        active,
         enabled: true,
-        installable: true,
         active_since_us: 100,
         result: "success".into(),
-        ..UnitFacts::default()
+        ..installed("kubelet.service", active)
     }
 }
 

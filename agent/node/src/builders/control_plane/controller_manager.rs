@@ -2,7 +2,6 @@
 
 use super::static_pod::ComponentPod;
 use crate::builders::Context;
-use crate::builders::legacy::http_liveness;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
 
@@ -16,17 +15,12 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let path = "ControlPlaneConfig.KubeControllerManager";
-    let config = context.config.control_plane.as_ref();
-    let section = config
-        .and_then(|config| config.section("KubeControllerManager", "KubeControllerManagerConfig"));
-    let section = section.ok_or_else(|| context.missing(path))?;
-
-    let mut pod = ComponentPod::new(context, NAME, &section, path, "100m")?;
+    let shape = "KubeControllerManagerConfig";
+    let (mut pod, _) =
+        ComponentPod::of_control_plane(context, NAME, "KubeControllerManager", shape)?;
     let plugins = context.config.kubelet.text("volumePluginDirectory");
     let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
-    let kubeconfig = format!("{HOME}/kubeconfig");
     let flags = &mut pod.flags;
     flags.set("root-ca-file", context.srv("ca.crt"));
     flags.set(
@@ -36,19 +30,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     flags.set("cluster-signing-cert-file", file("ca.crt"));
     flags.set("cluster-signing-key-file", file("ca.key"));
     flags.set("flex-volume-plugin-dir", plugins);
-    for name in [
-        "kubeconfig",
-        "authentication-kubeconfig",
-        "authorization-kubeconfig",
-    ] {
-        flags.set(name, kubeconfig.as_str());
-    }
-    if !section.has("tlsCertFile") {
-        flags.set("tls-cert-file", file("server.crt"));
-        flags.set("tls-private-key-file", file("server.key"));
-    }
+    flags.set("kubeconfig", format!("{HOME}/kubeconfig"));
 
-    pod.pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10257, true, 15))];
+    pod.pod.live_at("/healthz", 10257, true, 15);
     pod.write_log();
     pod.read_public_ca_bundle(context);
     pod.read("cabundle", &context.srv("ca.crt"));
@@ -62,6 +46,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builders::control_plane::scheduler;
     use crate::builders::control_plane::static_pod::tests::{arguments, pod};
     use crate::builders::sample::Sample;
     use crate::distribution::Project;
@@ -97,10 +82,11 @@ mod tests {
     }
 
     #[test]
-    fn it_is_on_the_control_plane_alone_and_must_be_described() {
+    fn it_is_on_the_control_plane_alone_as_the_scheduler_is_and_must_be_described() {
         let mut other = sample("", "");
         other.boot.role = Role::ApiServer;
         assert_eq!(other.items(build), []);
+        assert_eq!(other.items(scheduler::build), []);
         let fault = Sample::control_plane("").try_items(build);
         assert_eq!(fault.expect_err("no section").code, Code::ConfigMissingKey);
     }

@@ -2,7 +2,7 @@
 
 use super::static_pod::ComponentPod;
 use crate::builders::Context;
-use crate::builders::legacy::{http_liveness, variable};
+use crate::builders::legacy::variable;
 use crate::config::current::Section;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
@@ -22,11 +22,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let path = "ControlPlaneConfig.KubeScheduler";
-    let config = context.config.control_plane.as_ref();
-    let section = config.and_then(|config| config.section("KubeScheduler", "KubeSchedulerConfig"));
-    let section = section.ok_or_else(|| context.missing(path))?;
-    let mut items: Vec<Item> = pod(context, &section, path)?.items().into();
+    let (pod, section) =
+        ComponentPod::of_control_plane(context, NAME, "KubeScheduler", "KubeSchedulerConfig")?;
+    let mut items: Vec<Item> = complete(context, pod, &section).items().into();
     let assets = &context.config.file_assets;
     if !assets
         .iter()
@@ -38,30 +36,21 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(items)
 }
 
-fn pod(context: &Context<'_>, section: &Section, path: &str) -> Result<ComponentPod, Fault> {
-    let mut pod = ComponentPod::new(context, NAME, section, path, "100m")?;
-    let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
-    let kubeconfig = format!("{HOME}/kubeconfig");
+fn complete(context: &Context<'_>, mut pod: ComponentPod, section: &Section) -> ComponentPod {
     let flags = &mut pod.flags;
     flags.set("config", CONFIG);
     // A scheduler that starts before the API server waits for it rather than refuse its clients for ever.
     flags.set("authentication-tolerate-lookup-failure", "false");
     flags.set("authentication-skip-lookup", "false");
-    flags.set("authentication-kubeconfig", kubeconfig.as_str());
-    flags.set("authorization-kubeconfig", kubeconfig);
-    if !section.has("tlsCertFile") {
-        flags.set("tls-cert-file", file("server.crt"));
-        flags.set("tls-private-key-file", file("server.key"));
-    }
     if let Some(most) = section.text("maxPersistentVolumes") {
         let most = variable("KUBE_MAX_PD_VOLS", most);
         pod.pod.environment.push(most);
     }
-    pod.pod.probes = vec![("livenessProbe", http_liveness("/healthz", 10259, true, 15))];
+    pod.pod.live_at("/healthz", 10259, true, 15);
     pod.read("varlibkubescheduler", HOME);
     pod.read("srvscheduler", &context.srv(NAME));
     pod.write_log();
-    Ok(pod)
+    pod
 }
 
 /// How it reaches the API server, and how often.
@@ -85,18 +74,10 @@ mod tests {
     use super::*;
     use crate::builders::control_plane::static_pod::tests::pod as read_back;
     use crate::builders::sample::Sample;
-    use quake_model::spec::Role;
 
     fn sample(section: &str, keys: &str) -> Sample {
         let text = format!("ControlPlaneConfig:\n  KubeScheduler: {{image: i{section}}}\n{keys}");
         Sample::control_plane(&text)
-    }
-
-    #[test]
-    fn it_is_on_the_control_plane_alone() {
-        let mut other = sample("", "");
-        other.boot.role = Role::ApiServer;
-        assert_eq!(other.items(build), []);
     }
 
     #[test]

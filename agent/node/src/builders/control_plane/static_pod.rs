@@ -66,6 +66,34 @@ impl ComponentPod {
         })
     }
 
+    /// A pod of the component that `key` of the configuration's `ControlPlaneConfig` describes, and its section. It serves with a
+    /// certificate of the node's unless the spec names another, and asks the API server who its callers are.
+    ///
+    /// # Errors
+    ///
+    /// `config.missing-key` where there is no section, or it names no image.
+    pub(super) fn of_control_plane(
+        context: &Context<'_>,
+        name: &'static str,
+        key: &str,
+        shape: &'static str,
+    ) -> Result<(Self, Section), Fault> {
+        let path = format!("ControlPlaneConfig.{key}");
+        let config = context.config.control_plane.as_ref();
+        let section = config.and_then(|config| config.section(key, shape));
+        let section = section.ok_or_else(|| context.missing(&path))?;
+        let mut pod = Self::new(context, name, &section, &path, "100m")?;
+        for flag in ["authentication-kubeconfig", "authorization-kubeconfig"] {
+            pod.flags.set(flag, format!("/var/lib/{name}/kubeconfig"));
+        }
+        if !section.has("tlsCertFile") {
+            let file = |file: &str| context.srv(&format!("{name}/{file}"));
+            pod.flags.set("tls-cert-file", file("server.crt"));
+            pod.flags.set("tls-private-key-file", file("server.key"));
+        }
+        Ok((pod, section))
+    }
+
     /// Adds a path of the host, unless its place in the container is taken.
     fn mount(&mut self, path: HostPath) {
         let mut taken = self.pod.paths.iter();

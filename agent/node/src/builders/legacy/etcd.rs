@@ -1,7 +1,7 @@
 //! etcd's static pods: rendered here where the agent runs etcd itself, copied where etcd-manager does.
 
 use super::layout;
-use super::pod::{Command, HostPath, Priority, StaticPod, http_liveness, variable};
+use super::pod::{Command, HostPath, Priority, StaticPod, variable};
 use crate::plan_inputs::{EtcdManifest, PlanInputs};
 use quake_formats::flags::FlagSet;
 use quake_model::item::{Directory, File, Item};
@@ -181,10 +181,7 @@ fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape
     let mut pod = StaticPod::for_component(&shape.pod, &component, command, Priority::Cluster);
     pod.container = "etcd-container".to_owned();
     pod.environment = environment(spec, slot, shape);
-    pod.probes = vec![(
-        "livenessProbe",
-        http_liveness("/health", shape.client_port, false, 15),
-    )];
+    pod.live_at("/health", shape.client_port, false, 15);
     pod.ports = vec![
         ("serverport", shape.peer_port.into()),
         ("clientport", shape.client_port.into()),

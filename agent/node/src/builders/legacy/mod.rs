@@ -27,5 +27,5 @@ pub(crate) use hooks::distinct as distinct_hooks;
 pub(crate) use kubeconfig::server as api_server;
 pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
-pub(crate) use pod::{Command, HostPath, Priority, Sidecar, StaticPod, http_liveness, variable};
+pub(crate) use pod::{Command, HostPath, Priority, Sidecar, StaticPod, variable};
 pub(crate) use tree::items;

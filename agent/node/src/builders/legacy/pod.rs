@@ -176,6 +176,17 @@ impl StaticPod {
         }
     }
 
+    /// Has kubelet ask whether it lives, over HTTP on the node itself.
+    pub(crate) fn live_at(&mut self, path: &str, port: u16, tls: bool, delay_seconds: u32) {
+        let mut get = json!({"host": "127.0.0.1", "path": path, "port": port});
+        if tls {
+            get["scheme"] = json!("HTTPS");
+        }
+        let probe =
+            json!({"httpGet": get, "initialDelaySeconds": delay_seconds, "timeoutSeconds": 15});
+        self.probes = vec![("livenessProbe", probe)];
+    }
+
     /// The manifest of kops legacy (1.8 to 1.15), whose metadata is sorted.
     pub(crate) fn manifest(&self, version: KubernetesVersion) -> String {
         let mut pod = self.value(version);
@@ -257,15 +268,6 @@ pub(crate) fn variable(name: &str, value: &str) -> Value {
 
 fn port((name, number): &(&str, i64)) -> Value {
     json!({"name": name, "containerPort": number, "hostPort": number})
-}
-
-/// A liveness probe over HTTP on the node itself.
-pub(crate) fn http_liveness(path: &str, port: u16, tls: bool, delay_seconds: u32) -> Value {
-    let mut get = json!({"host": "127.0.0.1", "path": path, "port": port});
-    if tls {
-        get["scheme"] = json!("HTTPS");
-    }
-    json!({"httpGet": get, "initialDelaySeconds": delay_seconds, "timeoutSeconds": 15})
 }
 
 /// What a container runs.

@@ -1,10 +1,9 @@
 //! kube-apiserver.
 
-use super::{control_plane_paths, log_path};
-use crate::builders::legacy::common_files::proxy_variables;
+use super::{control_plane_paths, control_plane_pod, log_path};
 use crate::builders::legacy::conditions::{api_server_ports, api_server_probe};
 use crate::builders::legacy::layout::{self, srv};
-use crate::builders::legacy::pod::{Command, HostPath, Priority, StaticPod, http_liveness};
+use crate::builders::legacy::pod::{HostPath, StaticPod};
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;
 use quake_formats::flags::FlagSet;
@@ -19,9 +18,7 @@ pub(super) fn pod(
 ) -> StaticPod {
     let component = &control_plane.api_server;
     let flags = flags(spec, control_plane, credentials);
-    let command = Command::of_component(spec, NAME, &flags);
-    let mut pod = StaticPod::for_component(NAME, component, command, Priority::Cluster);
-    pod.default_cpu("150m");
+    let mut pod = control_plane_pod(spec, NAME, component, &flags, "150m");
     // dns-controller publishes the node's addresses under these names.
     pod.annotations.push((
         "dns.alpha.kubernetes.io/internal",
@@ -31,13 +28,9 @@ pub(super) fn pod(
         pod.annotations
             .push(("dns.alpha.kubernetes.io/external", name.clone()));
     }
-    pod.environment = proxy_variables(spec);
     let probe = api_server_probe(spec, control_plane);
     // A first start on a small instance takes longer than etcd's; too short a delay kills it again and again.
-    pod.probes = vec![(
-        "livenessProbe",
-        http_liveness(&probe.path, probe.port, probe.tls, 45),
-    )];
+    pod.live_at(&probe.path, probe.port, probe.tls, 45);
     pod.ports = ports(spec, control_plane);
     pod.paths = paths(spec, &flags, credentials);
     pod

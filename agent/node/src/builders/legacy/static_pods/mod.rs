@@ -6,7 +6,7 @@ use super::common_files::proxy_variables;
 use super::conditions::{controller_manager_probe, scheduler_probe};
 use super::kubeconfig::server as api_server_url;
 use super::layout::{self, srv};
-use super::pod::{Command, HostPath, Priority, StaticPod, http_liveness};
+use super::pod::{Command, HostPath, Priority, StaticPod};
 use crate::distribution::CERTIFICATE_DIRECTORIES;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
@@ -65,22 +65,27 @@ pub(super) fn log_path(component: &str) -> HostPath {
     HostPath::write("logfile", &layout::log(component))
 }
 
+/// A pod of a component of the control plane with these flags, and its paths to come.
+pub(super) fn control_plane_pod(
+    spec: &NodeSpec,
+    name: &str,
+    component: &Component,
+    flags: &FlagSet,
+    cpu: &str,
+) -> StaticPod {
+    let command = Command::of_component(spec, name, flags);
+    let mut pod = StaticPod::for_component(name, component, command, Priority::Cluster);
+    pod.default_cpu(cpu);
+    pod.environment = proxy_variables(spec);
+    pod
+}
+
 fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let component = &control_plane.controller_manager;
-    let command = Command::of_component(
-        spec,
-        CONTROLLER_MANAGER,
-        &controller_manager_flags(spec, control_plane),
-    );
-    let mut pod =
-        StaticPod::for_component(CONTROLLER_MANAGER, component, command, Priority::Cluster);
-    pod.default_cpu("100m");
-    pod.environment = proxy_variables(spec);
+    let flags = controller_manager_flags(spec, control_plane);
+    let mut pod = control_plane_pod(spec, CONTROLLER_MANAGER, component, &flags, "100m");
     let probe = controller_manager_probe(spec, control_plane);
-    pod.probes = vec![(
-        "livenessProbe",
-        http_liveness(&probe.path, probe.port, probe.tls, 15),
-    )];
+    pod.live_at(&probe.path, probe.port, probe.tls, 15);
     pod.paths = vec![log_path(CONTROLLER_MANAGER)];
     pod.paths.extend(control_plane_paths(spec));
     pod.paths.push(HostPath::read(
@@ -128,15 +133,9 @@ fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let component = &control_plane.scheduler;
     let mut flags = FlagSet::from_spec(&component.flags);
     flags.set("kubeconfig", layout::kubeconfig(SCHEDULER));
-    let command = Command::of_component(spec, SCHEDULER, &flags);
-    let mut pod = StaticPod::for_component(SCHEDULER, component, command, Priority::Cluster);
-    pod.default_cpu("100m");
-    pod.environment = proxy_variables(spec);
+    let mut pod = control_plane_pod(spec, SCHEDULER, component, &flags, "100m");
     let probe = scheduler_probe(spec, control_plane);
-    pod.probes = vec![(
-        "livenessProbe",
-        http_liveness(&probe.path, probe.port, probe.tls, 15),
-    )];
+    pod.live_at(&probe.path, probe.port, probe.tls, 15);
     pod.paths = vec![
         HostPath::read("varlibkubescheduler", "/var/lib/kube-scheduler"),
         log_path(SCHEDULER),
