@@ -1,6 +1,6 @@
 //! Every document of the corpus is read whole, and holds together.
 
-use crate::support::{boots, conformance};
+use crate::support::boots;
 use quake_model::fault::Code;
 use quake_node::config::check;
 use quake_node::config::current::verify_config_hash;
@@ -75,17 +75,4 @@ fn every_keypair_id_names_a_generation_of_its_keyset() {
     }
     println!("{resolved} keypair ids resolve");
     assert!(resolved == 0 || resolved >= 250, "{resolved}");
-}
-
-#[test]
-fn the_keysets_of_kops_own_tests_are_read() {
-    let Some(folder) = conformance("kops/golden-pki/private") else {
-        return;
-    };
-    for keyset in crate::support::folders(&folder) {
-        let text = fs::read_to_string(keyset.join("keyset.yaml")).expect("the file is there");
-        let bundle = quake_node::keyset::KeyBundle::read("keyset.yaml", &text);
-        let bundle = bundle.unwrap_or_else(|fault| panic!("{}: {fault}", keyset.display()));
-        assert!(bundle.ids().count() > 0);
-    }
 }

@@ -1,7 +1,7 @@
 //! The boot configuration that is derived from a state store is the one that kops wrote into user data, apart from a list
 //! of what no state store says.
 
-use crate::support::{Boot, base_name, boots, folders};
+use crate::support::{Boot, boots};
 use quake_model::location::Location;
 use quake_node::config::current::{
     BootConfig, Origin, ROLES, StoredGroup, derive_boot_config, read_boot_config, read_cluster,
@@ -68,13 +68,7 @@ fn the_derived_boot_configuration_means_what_kops_wrote_apart_from_addresses() {
     let mut compared = 0;
     for boot in boots() {
         let mut real = boot.boot_config();
-        let bucket = folders(&boot.store).into_iter().find(|bucket| {
-            let spec = bucket.join(&real.cluster).join("cluster-completed.spec");
-            spec.is_file()
-        });
-        let bucket = base_name(&bucket.expect("a bucket holds the cluster"));
-        let base = format!("s3://{bucket}/{}", real.cluster);
-        let base = base.parse().expect("a location");
+        let base = boot.base_of(&real.cluster);
         let (mut made, assumptions, has_no_dns) = derived(&boot, &base, &real.instance_group);
         assert!(!assumptions.is_empty(), "{}", boot.name);
         if has_no_dns {

@@ -5,9 +5,7 @@
 
 use crate::parsed::parsed;
 use crate::rendered::{Tree, render};
-use crate::support::{Node, boots, conformance};
-use serde_json::Value;
-use std::fs;
+use crate::support::{Node, boots, tasks};
 
 /// The tree of a case whose configuration is changed; `None` where the data is absent.
 fn tree(name: &str, processor: &str, changes: &[(&str, &str)]) -> Option<Tree> {
@@ -23,10 +21,9 @@ fn tree(name: &str, processor: &str, changes: &[(&str, &str)]) -> Option<Tree> {
 
 /// The text of a file, or of a unit, in a list of nodeup's tasks.
 fn task(list: &str, name: &str) -> String {
-    let folder = conformance("kops/tasks").expect("the tasks are beside the cases");
-    let text = fs::read_to_string(folder.join(list)).expect("the list is there");
-    let tasks = text.split("\n---\n");
-    let mut tasks = tasks.map(|task| serde_saphyr::from_str::<Value>(task).expect("it is YAML"));
+    let mut tasks = tasks(list)
+        .expect("the tasks are beside the cases")
+        .into_iter();
     let found = tasks.find_map(|task| {
         let contents = (task["path"] == name).then(|| task["contents"].clone());
         let definition = (task["Name"] == name).then(|| task["definition"].clone());

@@ -15,10 +15,20 @@ use quake_node::config::current::{
 };
 use quake_node::distribution::{Distribution, Project};
 use quake_node::keyset::{KeyBundle, read_secret};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+
+/// The tasks in a list of nodeup's, below the directory of lists; `None` where the data is absent.
+pub(crate) fn tasks(list: &str) -> Option<Vec<Value>> {
+    let path = conformance("kops/tasks")?.join(list);
+    let text = fs::read_to_string(&path).expect("the list is there");
+    let tasks = text.split("\n---\n").filter(|task| !task.trim().is_empty());
+    let read = |task| serde_saphyr::from_str(task).expect("a task is YAML");
+    Some(tasks.map(read).collect())
+}
 
 /// One boot of one instance group.
 pub(crate) struct Boot {
@@ -84,7 +94,8 @@ impl Boot {
         config
     }
 
-    fn base_of(&self, cluster: &str) -> Location {
+    /// The directory of a cluster in the store.
+    pub(crate) fn base_of(&self, cluster: &str) -> Location {
         let bucket = folders(&self.store)
             .into_iter()
             .find(|bucket| bucket.join(cluster).is_dir())

@@ -1,23 +1,13 @@
 //! kops' own goldens of what no boot of the corpus has: builders by their name, on a configuration in a few lines.
 
 use crate::parsed::parsed;
-use crate::support::{Assets, Node, conformance, instance, machine};
+use crate::support::{Assets, Node, instance, machine, tasks};
 use quake_model::item::{File, Item};
 use quake_node::builders::{Objects, builders};
 use quake_node::config::current::{read_boot_config, read_nodeup_config};
 use quake_node::distribution::{Distribution, Project};
-use serde_json::Value;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
-
-/// The tasks of a golden; `None` where the data is absent.
-fn golden(path: &str) -> Option<Vec<Value>> {
-    let path = conformance("kops/tasks")?.join(path);
-    let text = fs::read_to_string(&path).expect("the golden is there");
-    let read = |task| serde_saphyr::from_str(task).expect("a task is YAML");
-    Some(text.split("\n---\n").map(read).collect())
-}
 
 /// What a builder makes of these keys, on the distribution of kops' tests.
 fn built(name: &str, keys: &str) -> Vec<Item> {
@@ -55,7 +45,7 @@ fn text_at(items: &[Item], path: &str) -> String {
 
 #[test]
 fn a_hook_says_all_that_nodeups_says() {
-    let Some(tasks) = golden("golden/hooks-containerd-exec/tasks-hooks.yaml") else {
+    let Some(tasks) = tasks("golden/hooks-containerd-exec/tasks-hooks.yaml") else {
         return;
     };
     let keys = "Hooks:\n- null\n- - execContainer:\n      image: busybox\n      command:\n      - sh\n      - -c\n      \
@@ -79,7 +69,7 @@ fn a_hook_says_all_that_nodeups_says() {
 
 #[test]
 fn automatic_updates_are_configured_as_nodeup_does() {
-    let Some(tasks) = golden("updateservicebuilder/automatic/tasks-updateservice.yaml") else {
+    let Some(tasks) = tasks("updateservicebuilder/automatic/tasks-updateservice.yaml") else {
         return;
     };
     let items = built("update_policy", "UpdatePolicy: automatic\n");

@@ -28,6 +28,11 @@ fn fields(sources: &Sources) -> Vec<(String, String)> {
     evidence.map(|piece| (piece.name, piece.value)).collect()
 }
 
+fn paths(sources: &Sources) -> Vec<String> {
+    let fields = fields(sources).into_iter();
+    fields.map(|(path, _)| path).collect()
+}
+
 fn field(path: &str, value: &str) -> (String, String) {
     (path.to_owned(), value.to_owned())
 }
@@ -141,10 +146,7 @@ fn a_changed_hook_or_file_is_drift_and_its_text_is_not_shown() {
 
 #[test]
 fn a_hook_added_since_a_launch_without_any_is_drift() {
-    let paths: Vec<String> = fields(&with_additions(""))
-        .into_iter()
-        .map(|f| f.0)
-        .collect();
+    let paths = paths(&with_additions(""));
     assert!(paths.contains(&"hooks[0].manifest".to_owned()), "{paths:?}");
     assert!(
         paths.contains(&"fileAssets[0].content".to_owned()),
@@ -175,8 +177,7 @@ fn a_worker_is_told_one_thing_about_the_api_server() {
     let mut sources = agreed("Node", "", "");
     let carried = "kubeAPIServer: {enableBootstrapAuthToken: true}\n";
     sources.inline_cluster = Some(inline_cluster("Node", carried));
-    let paths: Vec<String> = fields(&sources).into_iter().map(|field| field.0).collect();
-    assert_eq!(paths, ["kubeAPIServer.enableBootstrapAuthToken"]);
+    assert_eq!(paths(&sources), ["kubeAPIServer.enableBootstrapAuthToken"]);
 }
 
 #[test]

@@ -1,12 +1,12 @@
 //! The policies of `quake-agent iam policy`: against goldens, and against what nodes of each role ask for.
 
+use crate::goldens;
 use crate::nodes::{self, Node};
 use crate::policies::{self, may_list, may_read};
 use quake_model::iam::policy::{Policy, Request, policy};
 use quake_model::iam::{Caller, GRANTS, Grant, Reach};
 use quake_model::pattern::matches;
 use quake_node::credentials;
-use std::path::PathBuf;
 
 const BUCKET: &str = "arn:aws:s3:::state.example.com";
 
@@ -25,18 +25,8 @@ fn policy_of(caller: Caller) -> Policy {
 
 fn check_request(case: &str, request: &Request) {
     let policy = policy(request).expect("the request is good");
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/goldens/iam");
-    let path = folder.join(format!("{case}.json"));
-    let mut actual = serde_json::to_string_pretty(&policy).expect("it is plain data");
-    actual.push('\n');
-    if std::env::var_os("QUAKE_BLESS").is_some() {
-        std::fs::write(&path, &actual).expect("the golden can be written");
-    }
-    let wanted = std::fs::read_to_string(&path).unwrap_or_default();
-    assert_eq!(
-        actual, wanted,
-        "{case} differs from its golden; QUAKE_BLESS=1 writes it anew"
-    );
+    let actual = serde_json::to_string_pretty(&policy).expect("it is plain data");
+    goldens::check(&format!("iam/{case}.json"), &format!("{actual}\n"));
 }
 
 #[test]

@@ -1,30 +1,11 @@
 //! What every plan of a node keeps, and what its secrets hold, which goldens do not show.
 
+use crate::goldens::plan;
 use crate::nodes::{self, Node};
 use quake_model::digest::Digest;
-use quake_model::spec::{EtcdProvider, NetworkMode, Runtime};
+use quake_model::spec::{NetworkMode, Runtime};
 use quake_model::step::{Action, Condition, Step, WriteFile};
 use quake_node::lint::lint;
-use quake_node::plan_inputs::EtcdManifest;
-
-fn manifests() -> Vec<EtcdManifest> {
-    ["main", "events"]
-        .map(|name| EtcdManifest {
-            name: name.to_owned(),
-            contents: format!("# {name}\n").into_bytes(),
-        })
-        .to_vec()
-}
-
-fn plan(node: &Node) -> Vec<Step> {
-    let managed = node
-        .spec
-        .etcd
-        .iter()
-        .any(|cluster| cluster.provider == EtcdProvider::Manager);
-    let manifests = if managed { manifests() } else { Vec::new() };
-    node.plan(&manifests)
-}
 
 fn file(node: &Node, path: &str) -> Option<WriteFile> {
     plan(node).into_iter().find_map(|step| match step.action {

@@ -9,9 +9,8 @@ mod edits;
 mod list;
 mod tasks;
 
-use crate::support::conformance;
+use crate::support;
 use cluster::Cluster;
-use std::fs;
 use tasks::Compared;
 
 /// A golden, and what brings it about.
@@ -32,14 +31,13 @@ type Accepted = (&'static str, Option<&'static str>, &'static str);
 
 #[test]
 fn every_golden_of_a_builder_is_reproduced() {
-    let Some(root) = conformance("kops/tasks") else {
-        return;
-    };
     let mut wrong = Vec::new();
     for golden in list::goldens() {
-        let text = fs::read_to_string(root.join(&golden.file)).expect(&golden.file);
+        let Some(tasks) = support::tasks(&golden.file) else {
+            return;
+        };
         let built = golden.cluster.built();
-        let mut compared = Compared::new(&tasks::read(&text), &built, golden.builders);
+        let mut compared = Compared::new(&tasks, &built, golden.builders);
         for (subject, field, why) in golden.accepted.iter().chain(&golden.also) {
             let is_needed = compared.forgive(subject, *field);
             // What only one of several goldens of a group needs is not the others' fault.

@@ -21,17 +21,10 @@ pub(super) struct Compared {
     differences: BTreeMap<String, (Value, Value)>,
 }
 
-/// The tasks of a golden; an empty one has none.
-pub(super) fn read(text: &str) -> Wanted {
-    let tasks = text.split("\n---\n").filter(|task| !task.trim().is_empty());
-    tasks
-        .filter_map(|task| of_task(&serde_saphyr::from_str(task).expect("a task is YAML")))
-        .collect()
-}
-
 impl Compared {
     /// Compares what all builders make with the tasks, and the tasks with what the golden's builders make.
-    pub(super) fn new(tasks: &Wanted, cluster: &BuiltCluster, builders: &[&str]) -> Self {
+    pub(super) fn new(tasks: &[Value], cluster: &BuiltCluster, builders: &[&str]) -> Self {
+        let tasks: Wanted = tasks.iter().filter_map(of_task).collect();
         let built = &cluster.built;
         for name in builders {
             let is_there = quake_node::builders::builders().any(|builder| builder.name == *name);
@@ -58,7 +51,7 @@ impl Compared {
         let all = items(&|_| true);
         let own = items(&|built| builders.contains(&built.builder));
         let mut differences = BTreeMap::new();
-        for (subject, wanted) in tasks {
+        for (subject, wanted) in &tasks {
             // Directories are made on the way to what is in them.
             let is_on_the_way = wanted == &of_folder(0o755, "root")
                 && all
