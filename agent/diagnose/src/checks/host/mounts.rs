@@ -47,7 +47,8 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 fn by_number(line: &Line<'_>) -> Option<Finding> {
     let (what, target) = (line.what, line.target);
     let is_number = what.starts_with("/dev/nvme") && what.contains('n');
-    is_number.then(|| {
+    // The boot loader names the root, and its path ends here without a slash.
+    (is_number && !target.is_empty()).then(|| {
         Finding::new(
             format!("/etc/fstab mounts {what} at {target}: the next boot may give that name to another disk"),
             format!("blkid {what} shows its UUID: write UUID=... in the place of {what} in /etc/fstab"),
