@@ -1,32 +1,12 @@
 //! An instance for which no member is free because one is refused names the way out: to wait for another instance is none.
 
-use crate::worlds::{CLUSTER, ME, bare_volume};
-use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
+use crate::worlds::{CLUSTER, ME, member_volume as volume, peer};
+use quake_model::facts::{Attachment, AttachmentState, VolumeState};
 use quake_model::fault::Code;
-use quake_model::time::Timestamp;
-use quake_volumes::{ClusterGeneration, Member, Peer, Slot, World, decision_fault, select_volumes};
+use quake_volumes::{ClusterGeneration, Member, Slot, World, decision_fault, select_volumes};
 use std::collections::BTreeSet;
 
 const PEER: &str = "i-peer";
-
-fn volume(id: &str, member: &str) -> VolumeFacts {
-    let mut volume = bare_volume();
-    volume.volume_id = id.to_owned();
-    volume.zone = "z1".to_owned();
-    let value = format!("{member}/a,b");
-    volume.tags.insert("k8s.io/etcd/main".to_owned(), value);
-    volume
-}
-
-fn peer(id: &str, launched: u64) -> Peer {
-    Peer {
-        instance_id: id.to_owned(),
-        state: InstanceState::Running,
-        instance_group: Some("g1".to_owned()),
-        zone: "z1".to_owned(),
-        launched: Timestamp(launched),
-    }
-}
 
 #[test]
 fn a_member_that_is_refused_for_two_volumes_is_named_to_who_waits_behind_it() {

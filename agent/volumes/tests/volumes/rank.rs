@@ -1,20 +1,16 @@
 //! Which of several free members an instance takes: as many are left to others as are before it.
 
-use crate::worlds::{CLUSTER, ME, bare_volume};
+use crate::worlds::{CLUSTER, ME, member_volume, peer};
 use quake_model::facts::{Attachment, AttachmentState, InstanceState, VolumeFacts, VolumeState};
 use quake_model::time::Timestamp;
-use quake_volumes::{ClusterGeneration, IGNORE, Member, Peer, Slot, World, select_volumes};
+use quake_volumes::{ClusterGeneration, IGNORE, Member, Slot, World, select_volumes};
 use std::collections::BTreeSet;
 
 const OLDER: &str = "i-000";
 
 fn volume(member: &str) -> VolumeFacts {
-    let mut volume = bare_volume();
-    volume.volume_id = format!("vol-{member}");
-    volume.zone = "z1".to_owned();
+    let mut volume = member_volume(&format!("vol-{member}"), member);
     volume.created = Timestamp(1);
-    let value = format!("{member}/a,b");
-    volume.tags.insert("k8s.io/etcd/main".to_owned(), value);
     volume
 }
 
@@ -27,16 +23,6 @@ fn hold(volume: &mut VolumeFacts) {
         since: None,
         delete_on_termination: false,
     }];
-}
-
-fn peer(id: &str, launched: u64) -> Peer {
-    Peer {
-        instance_id: id.to_owned(),
-        state: InstanceState::Running,
-        instance_group: Some("g1".to_owned()),
-        zone: "z1".to_owned(),
-        launched: Timestamp(launched),
-    }
 }
 
 /// Two free members of one group, this instance, and one that is older.

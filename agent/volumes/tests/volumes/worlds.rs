@@ -287,3 +287,24 @@ fn the_random_worlds_meet_every_action_and_nearly_every_rule_often() {
     let missing: Vec<&str> = all.filter(|rule| !rules.contains_key(rule)).collect();
     assert_eq!(missing, Vec::<&str>::new(), "rules that no world reaches");
 }
+
+/// A free volume in zone `z1` of a member of `main`, which has the members `a` and `b`.
+pub(crate) fn member_volume(id: &str, member: &str) -> VolumeFacts {
+    let mut volume = bare_volume();
+    volume.volume_id = id.to_owned();
+    volume.zone = "z1".to_owned();
+    let value = format!("{member}/a,b");
+    volume.tags.insert("k8s.io/etcd/main".to_owned(), value);
+    volume
+}
+
+/// A running instance of the group `g1` in zone `z1`.
+pub(crate) fn peer(id: &str, launched: u64) -> Peer {
+    Peer {
+        instance_id: id.to_owned(),
+        state: InstanceState::Running,
+        instance_group: Some("g1".to_owned()),
+        zone: "z1".to_owned(),
+        launched: Timestamp(launched),
+    }
+}
