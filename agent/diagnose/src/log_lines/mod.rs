@@ -150,7 +150,7 @@ pub(crate) fn find_in_information(line: &str) -> Option<&'static LogLine> {
 }
 
 /// How many characters of a line a row names that tells it from others.
-const TELLING: usize = 24;
+pub(crate) const TELLING: usize = 24;
 
 /// The row of a line that says by itself what to do, and knows much of the line.
 pub(crate) fn most_exact(line: &str) -> Option<&'static LogLine> {

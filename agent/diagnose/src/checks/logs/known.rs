@@ -8,13 +8,10 @@ use crate::checks::check::{Certainty, Finding, Severity, Source};
 use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::order::explanations;
 use crate::checks::report::{CheckReport, Status};
-use crate::log_lines::{self, LogLine};
+use crate::log_lines::{self, LogLine, TELLING};
 use quake_formats::yaml::shorten;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How many characters of a line a row names that tells it from others.
-const TELLING: usize = 24;
 
 /// How long a line is quoted.
 const QUOTED: usize = 300;
@@ -134,7 +131,7 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
         let row = match level == Level::Information && !log.is_down {
             true => log_lines::find_in_information(line),
             // A check that knows lines of its own weighs them itself.
-            false => most_exact(line).filter(|row| !row.from.is_empty()),
+            false => innermost_row(line).filter(|row| !row.from.is_empty()),
         };
         let Some(row) = row else { continue };
         if log.is_over(index) {
@@ -169,22 +166,28 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
 
 /// What is known of a line: of a chain of errors the innermost, and a row that says what to do before one that leaves it to
 /// the line.
-fn most_exact(line: &str) -> Option<&'static LogLine> {
-    let row = log_lines::find(line)?;
-    let within =
-        log_lines::fitting(line).filter(|other| is_specific(other) && !other.from.is_empty());
+fn innermost_row(line: &str) -> Option<&'static LogLine> {
+    let rows: Vec<&'static LogLine> = log_lines::fitting(line).collect();
+    let row = *rows.iter().max_by_key(|row| row.length())?;
+    let within = rows
+        .iter()
+        .filter(|other| is_specific(other) && !other.from.is_empty());
     let inner = within
         .filter(|other| other.start(line) > row.end(line))
         .max_by_key(|other| other.start(line));
-    if inner.is_some() {
-        return inner;
+    if let Some(inner) = inner {
+        return Some(inner);
     }
     if !is_in_line(row.fix) {
         return Some(row);
     }
-    let others = log_lines::fitting(line)
+    let others = rows
+        .iter()
         .filter(|other| !is_in_line(other.fix) && !other.general && other.length() >= TELLING);
-    others.max_by_key(|other| other.length()).or(Some(row))
+    others
+        .max_by_key(|other| other.length())
+        .copied()
+        .or(Some(row))
 }
 
 /// A check that fails and quotes a log, but does not say what the line means, learns it.
