@@ -25,14 +25,14 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.warn();
     }
     let table = node.text("/etc/fstab")?.unwrap_or_default();
-    let lacking = table.lines().filter_map(read).find(|line| {
+    let lines: Vec<Line<'_>> = table.lines().filter_map(read).collect();
+    let lacking = lines.iter().find(|line| {
         let mut mounts = mounts.iter();
         !mounts.any(|mount| mount.facts.target.trim_end_matches('/') == line.target)
     });
     if let Some(line) = lacking {
-        return lacks(&line).warn();
+        return lacks(line).warn();
     }
-    let lines: Vec<Line<'_>> = table.lines().filter_map(read).collect();
     match lines
         .iter()
         .find_map(by_number)
