@@ -51,6 +51,11 @@ pub(super) fn kubelet_key(node: &Node<'_>, key: &str) -> Option<String> {
     })
 }
 
+/// A setting of kubelet, by its flag or by the key of its configuration.
+pub(super) fn kubelet_setting(node: &Node<'_>, flag: &str, key: &str) -> Option<String> {
+    kubelet_flag(node, flag).or_else(|| kubelet_key(node, key))
+}
+
 /// The files of kubelet's configuration with their paths, the one that counts most first.
 pub(super) fn kubelet_texts<'a>(node: &Node<'a>) -> Vec<(String, &'a str)> {
     let own = node.list(KUBELET_SETTINGS);

@@ -4,7 +4,7 @@ use super::check::{Finding, Verdict};
 use super::wanted;
 use quake_model::boot::CONFIGURATION_UNIT;
 use quake_model::expected::Expected;
-use quake_model::facts::{EntryFacts, EntryKind, MountFacts, Survey, UnitFacts, Unseen};
+use quake_model::facts::{EntryFacts, EntryKind, MountFacts, PodSeen, Survey, UnitFacts, Unseen};
 use quake_model::record::{BootState, Record};
 use quake_model::time::Timestamp;
 
@@ -235,6 +235,15 @@ impl<'a> Node<'a> {
         journals
             .and_then(|all| all.get(unit))
             .map_or(&[], Vec::as_slice)
+    }
+
+    /// The containers that the runtime listed; none where it was not seen.
+    pub fn pods(&self) -> impl DoubleEndedIterator<Item = &'a PodSeen> {
+        let runtime = self.survey.runtime.ok();
+        runtime
+            .and_then(|it| it.pods.as_ref())
+            .into_iter()
+            .flatten()
     }
 
     /// Whether a phase of the latest boot is done, so that what it brings about is to be expected.

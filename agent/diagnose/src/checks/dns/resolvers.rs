@@ -2,7 +2,7 @@
 
 use super::wildcard;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
-use crate::checks::kubelet_config::{kubelet_flag, kubelet_key, kubernetes_minor, runs_kubernetes};
+use crate::checks::kubelet_config::{kubelet_setting, kubernetes_minor, runs_kubernetes};
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, EntryKind, Unseen};
 
@@ -126,7 +126,7 @@ fn behind_stub(node: &Node<'_>, found: &Resolvers<'_>) -> Result<Verdict, Unseen
         )
         .fail();
     }
-    let given = kubelet_flag(node, "resolv-conf").or_else(|| kubelet_key(node, "resolvConf"));
+    let given = kubelet_setting(node, "resolv-conf", "resolvConf");
     if runs_kubernetes(node) && matches!(given.as_deref(), None | Some(FILE)) {
         return Finding::new(
             "kubelet gives pods the name server 127.0.0.53, which is not there for them",

@@ -14,11 +14,9 @@ pub(super) fn answers(node: &Node<'_>) -> Option<Finding> {
     let texts: Vec<&str> = texts.filter_map(|path| node.text(path).ok()?).collect();
     let domains: Vec<&str> = texts.iter().flat_map(|text| read(text).domains).collect();
     let journals = node.survey().journals.ok().into_iter().flatten();
-    let pods = node.survey().runtime.ok().into_iter();
-    let pods = pods.flat_map(|runtime| runtime.pods.iter().flatten());
     let lines = journals
         .flat_map(|(_, lines)| lines)
-        .chain(pods.flat_map(|pod| &pod.log));
+        .chain(node.pods().flat_map(|pod| &pod.log));
     let (line, domain, host) = lines.filter_map(|line| wrong(line, &domains)).next_back()?;
     Some(
         Finding::new(

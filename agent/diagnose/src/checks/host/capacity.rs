@@ -2,7 +2,7 @@
 
 use super::{kernel_log, limits};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
-use crate::checks::kubelet_config::{kubelet_flag, kubelet_key, runs_kubernetes};
+use crate::checks::kubelet_config::{kubelet_setting, runs_kubernetes};
 use crate::checks::named::setter;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
@@ -220,8 +220,7 @@ fn swap(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if devices.is_empty() {
         return Verdict::ok("no swap");
     }
-    let fails_on_swap =
-        kubelet_flag(node, "fail-swap-on").or_else(|| kubelet_key(node, "failSwapOn"));
+    let fails_on_swap = kubelet_setting(node, "fail-swap-on", "failSwapOn");
     let named = devices.join(", ");
     if fails_on_swap.as_deref() == Some("false") {
         return Verdict::ok(format!("{named}, which kubelet is told to bear"));

@@ -3,7 +3,7 @@
 mod harms;
 
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
-use crate::checks::kubelet_config::{kubelet_flag, kubelet_key};
+use crate::checks::kubelet_config::kubelet_setting;
 use crate::checks::node::Node;
 use harms::{HARMS, Harm, SWAP, TIDIED};
 use quake_formats::yaml::shorten;
@@ -126,8 +126,7 @@ fn harm_of(path: &str, line: &str) -> Option<&'static Harm> {
 
 /// Whether this node bears what a command does: swap, where kubelet is configured to.
 fn is_allowed(node: &Node<'_>, harm: &Harm) -> bool {
-    let fails_on_swap =
-        || kubelet_flag(node, "fail-swap-on").or_else(|| kubelet_key(node, "failSwapOn"));
+    let fails_on_swap = || kubelet_setting(node, "fail-swap-on", "failSwapOn");
     harm.does == SWAP && fails_on_swap().as_deref() == Some("false")
 }
 

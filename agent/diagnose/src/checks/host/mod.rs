@@ -30,6 +30,7 @@ pub(super) use capacity::{CHECKS as CAPACITY, PROCESSORS};
 pub(super) use disks::CHECKS as DISKS;
 pub(super) use jobs::CHECKS as JOBS;
 pub(super) use modules::CHECKS as KERNEL;
+pub(super) use modules::kernel_version;
 pub(super) use mounts::CHECKS as MOUNTS;
 pub(super) use packages::CHECKS as PACKAGES;
 pub(super) use security::CHECKS as SECURITY;

@@ -72,7 +72,7 @@ const FAULTS: &[&str] = &[
 
 fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let release = node.need_text("/proc/sys/kernel/osrelease")?.trim();
-    let Some(version) = version(release) else {
+    let Some(version) = kernel_version(release) else {
         return Err(Unseen::Failed(format!(
             "{release:?} is no version of a kernel"
         )));
@@ -134,7 +134,8 @@ fn namespaces(node: &Node<'_>, release: &str, faults: &[&str]) -> Option<Finding
     )
 }
 
-fn version(release: &str) -> Option<(u32, u32)> {
+/// The first two numbers of a kernel, 5 and 10 of `5.10.0-28-amd64`.
+pub(in crate::checks) fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut parts = release.split(|c: char| !c.is_ascii_digit());
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }

@@ -85,11 +85,7 @@ fn takes_disks(node: &Node<'_>) -> bool {
 }
 
 fn has_pod(node: &Node<'_>, start: &str) -> bool {
-    let runtime = node.survey().runtime.ok();
-    let mut pods = runtime
-        .iter()
-        .flat_map(|runtime| runtime.pods.iter().flatten());
-    pods.any(|pod| pod.name.starts_with(start))
+    node.pods().any(|pod| pod.name.starts_with(start))
 }
 
 #[cfg(test)]

@@ -88,10 +88,7 @@ fn versions(node: &Node<'_>) -> Vec<(&'static str, String)> {
     let members = node.survey().etcd.ok().into_iter().flatten();
     let own = members.filter(|member| member.own);
     all.extend(own.filter_map(|member| Some(("etcd", member.status.as_ref()?.version.clone()))));
-    let pods = runtime
-        .iter()
-        .flat_map(|runtime| runtime.pods.iter().flatten());
-    all.extend(pods.filter_map(|pod| {
+    all.extend(node.pods().filter_map(|pod| {
         let (name, tag) = pod.image.rsplit('/').next()?.split_once(':')?;
         let program = name.starts_with("etcd-manager").then_some("etcd-manager")?;
         Some((program, tag.to_owned()))

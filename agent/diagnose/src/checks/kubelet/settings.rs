@@ -2,8 +2,9 @@
 
 use super::flags::flags;
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::host::kernel_version;
 use crate::checks::kubelet_config::{
-    cluster_dns, kubelet_configuration, kubelet_flag, kubelet_key, kubelet_texts,
+    cluster_dns, kubelet_configuration, kubelet_flag, kubelet_setting, kubelet_texts,
 };
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -14,7 +15,7 @@ use std::net::Ipv4Addr;
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;
     flags(node)?;
-    let registers = set(node, "register-node", "registerNode");
+    let registers = kubelet_setting(node, "register-node", "registerNode");
     if registers.as_deref() == Some("false") {
         return Finding::new(
             "kubelet is told not to register its node (registerNode: false)",
@@ -22,7 +23,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .fail();
     }
-    let manifests = set(node, "pod-manifest-path", "staticPodPath");
+    let manifests = kubelet_setting(node, "pod-manifest-path", "staticPodPath");
     let wanted = expected.manifest_directory.trim_end_matches('/');
     let other = manifests.filter(|path| path.trim_end_matches('/') != wanted);
     if let Some(path) = other.filter(|_| !expected.static_pods.is_empty() && !wanted.is_empty()) {
@@ -48,7 +49,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// Processors that the kernel keeps from ordinary programs, and that the static policy gives to pods (kubernetes/kubernetes
 /// issues 79603 and 124066).
 fn isolated(node: &Node<'_>) -> Option<Finding> {
-    let policy = set(node, "cpu-manager-policy", "cpuManagerPolicy");
+    let policy = kubelet_setting(node, "cpu-manager-policy", "cpuManagerPolicy");
     policy.filter(|policy| policy == "static")?;
     let line = node.text("/proc/cmdline").ok()??;
     let own = line
@@ -127,26 +128,20 @@ fn without_images(node: &Node<'_>) -> Option<Finding> {
 /// Pods that stand still below their limits: the gate MemoryQoS sets `memory.high`, and a kernel before 5.9 throttles what
 /// reaches it without end (Kubernetes KEP-2570).
 fn throttled_without_end(node: &Node<'_>) -> Option<Finding> {
-    const ENDS_SINCE: (u64, u64) = (5, 9);
+    const ENDS_SINCE: (u32, u32) = (5, 9);
     let by_flag = kubelet_flag(node, "feature-gates");
     let is_set = by_flag.is_some_and(|gates| gates.contains("MemoryQoS=true"))
         || kubelet_texts(node)
             .iter()
             .any(|(_, text)| text.lines().any(|line| line.trim() == "MemoryQoS: true"));
     let kernel = node.text("/proc/sys/kernel/osrelease").ok()??;
-    let mut numbers = kernel.trim().split('.').map(str::parse::<u64>);
-    let version = (numbers.next()?.ok()?, numbers.next()?.ok()?);
+    let version = kernel_version(kernel.trim())?;
     (is_set && version < ENDS_SINCE).then(|| {
         Finding::new(
             format!("kubelet's gate MemoryQoS is on, and kernel {} throttles a container that reaches memory.high without end: it neither runs nor is killed", kernel.trim()),
             format!("take MemoryQoS out of featureGates in {} (kubelet.featureGates in the cluster spec), or take an image with kernel 5.9 or newer; systemctl restart kubelet.service, and delete the pods: memory.high stays set in theirs", kubelet_configuration(node)),
         )
     })
-}
-
-/// A setting of kubelet, by its flag or by the key of its configuration.
-fn set(node: &Node<'_>, flag: &str, key: &str) -> Option<String> {
-    kubelet_flag(node, flag).or_else(|| kubelet_key(node, key))
 }
 
 /// Pods that are given a name server of this host on which nothing answers: node-local-dns is turned on, and its pod or its

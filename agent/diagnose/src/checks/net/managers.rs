@@ -65,13 +65,11 @@ fn cloud_setup(node: &Node<'_>) -> Option<Finding> {
 fn has_vpc_cni(node: &Node<'_>) -> bool {
     let expected = node.expected().ok();
     let is_expected = expected.is_some_and(|expected| expected.network.name == "amazonvpc");
-    let runtime = node.survey().runtime.ok();
-    let mut pods = runtime.iter().flat_map(|it| it.pods.iter().flatten());
     let has_file = node
         .survey()
         .texts
         .contains_key("/etc/cni/net.d/10-aws.conflist");
-    is_expected || has_file || pods.any(|pod| pod.name.starts_with("aws-node"))
+    is_expected || has_file || node.pods().any(|pod| pod.name.starts_with("aws-node"))
 }
 
 /// Amazon's own helper for interfaces (`amazon-ec2-net-utils`), where the VPC CNI attached them.

@@ -3,7 +3,7 @@
 use super::configuration::{CONFIG, Configuration, Reading, read};
 use super::is_containerd;
 use crate::checks::check::{Finding, Verdict};
-use crate::checks::kubelet_config::{kubelet_flag, kubelet_key};
+use crate::checks::kubelet_config::kubelet_setting;
 use crate::checks::node::Node;
 use crate::checks::read_error::read_error;
 use quake_model::facts::Unseen;
@@ -111,8 +111,11 @@ fn verdict(
 /// A socket that kubelet does not look for containerd at.
 fn another_socket(read: &Configuration<'_>, node: &Node<'_>) -> Option<(Weight, Finding)> {
     let own = read.socket()?;
-    let endpoint = kubelet_flag(node, "container-runtime-endpoint")
-        .or_else(|| kubelet_key(node, "containerRuntimeEndpoint"))?;
+    let endpoint = kubelet_setting(
+        node,
+        "container-runtime-endpoint",
+        "containerRuntimeEndpoint",
+    )?;
     let endpoint = endpoint.strip_prefix("unix://")?;
     // `/var/run` leads to `/run`.
     let plain = |path: &str| path.strip_prefix("/var").unwrap_or(path).to_owned();

@@ -89,9 +89,8 @@ pub(in crate::checks) fn containers_of<'a>(
 
 /// Whether a container of a static pod is seen to run.
 pub(super) fn runs(node: &Node<'_>, pod: &str, container: &str) -> bool {
-    let runtime = node.survey().runtime.ok();
-    let mut pods = runtime.iter().flat_map(|it| it.pods.iter().flatten());
-    pods.any(|one| one.name.starts_with(pod) && one.container == container && is_up(one))
+    node.pods()
+        .any(|one| one.name.starts_with(pod) && one.container == container && is_up(one))
 }
 
 /// Whether a container runs.
