@@ -7,7 +7,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::OnceLock;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 /// The directory of the image recipes.
 pub(super) const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../images");
@@ -15,8 +15,8 @@ pub(super) const IMAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../images"
 /// The directory of the units.
 pub(super) const UNITS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../systemd");
 
-/// How long what is kept stays without being used.
-const KEPT: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many of a kind are kept: a few checkouts may each have a recipe and an agent of their own.
+const KEPT: usize = 3;
 
 /// A base system that is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -264,21 +264,17 @@ pub(crate) fn sorted(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Removes what nobody used for a day: another checkout may have a recipe of its own. What cannot be removed only
-/// takes room.
+/// Removes all but the last ones that were used: another checkout may have a recipe of its own. What cannot be
+/// removed only takes room.
 fn remove_old(folder: &Path, prefix: &str) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
-    let is_old = |path: &Path| {
-        let used = path.metadata().and_then(|found| found.modified()).ok();
-        used.and_then(|used| used.elapsed().ok())
-            .is_some_and(|ago| ago > KEPT)
-    };
-    named
-        .by_ref()
+    let named = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(prefix));
+    let mut found: Vec<_> = named
         .map(|entry| entry.path())
-        .filter(|path| is_old(path))
-        .for_each(|path| remove(&path));
+        .filter_map(|path| Some((path.metadata().ok()?.modified().ok()?, path)))
+        .collect();
+    found.sort_by(|left, right| right.cmp(left));
+    found.iter().skip(KEPT).for_each(|(_, path)| remove(path));
 }
 
 /// Notes that something kept is in use.
