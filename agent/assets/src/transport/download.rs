@@ -119,7 +119,7 @@ impl<'a> Download<'a> {
             // A server that sends whole files has nothing to fetch ahead.
             self.ahead.clear();
         }
-        let before = arrival.received;
+        let (before, begun) = (arrival.received, Instant::now());
         let ended = self
             .stream((mirror.number, &mut answer), arrival, &mut skip, until)
             .await?;
@@ -137,8 +137,13 @@ impl<'a> Download<'a> {
                     PortError::new(Condition::Unreachable, summary),
                 );
             }
-            None if until.is_none() => self.known.total = Some(arrival.received),
-            None => {}
+            None => {
+                if until.is_none() {
+                    self.known.total = Some(arrival.received);
+                }
+                let bytes = arrival.received - before;
+                self.pool.note_speed(&mirror.host, bytes, begun.elapsed());
+            }
         }
         if before == arrival.received && self.known.total != Some(before) {
             self.course.mirrors.retain(|it| it.number != mirror.number);

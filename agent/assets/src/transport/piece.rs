@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 /// The least that is asked for at once: less is not worth a round trip.
-const LEAST_BYTES: u64 = 512 << 10;
+pub(super) const LEAST_BYTES: u64 = 512 << 10;
 
 /// The most, as clients of S3 ask for: more would hardly save requests.
 pub(super) const MOST_BYTES: u64 = 8 << 20;
@@ -30,11 +30,12 @@ const WRITE_BYTES: usize = 256 << 10;
 const SHOWN_AFTER: Duration = Duration::from_secs(1);
 
 /// How large the next piece of a file is of which `left` bytes are to come: what a connection moves in a quarter of a
-/// second, so that a fast one needs few requests and a slow one loses little when it is cut off. At the end less, so that
-/// all connections come to theirs together.
+/// second, so that a fast one needs few requests and a slow one loses little when it is cut off. At the end less, down to
+/// half of that, so that the `connections` that share the file come to their ends nearly together.
 pub(super) fn piece_bytes(bytes_per_second: u64, left: u64, connections: u64) -> u64 {
     let moved = (bytes_per_second / PARTS_OF_SECOND).clamp(LEAST_BYTES, MOST_BYTES);
-    moved.min((left / connections.max(1)).max(LEAST_BYTES))
+    let least = (moved / 2).max(LEAST_BYTES);
+    moved.min((left / connections.max(1)).max(least))
 }
 
 /// What a piece is fetched with, and where it waits.
@@ -194,8 +195,9 @@ mod tests {
             (2 * MIB, 100 * MIB, MIB / 2),
             (12 * MIB, 100 * MIB, 3 * MIB),
             (900 * MIB, 1000 * MIB, 8 * MIB),
-            (900 * MIB, 24 * MIB, 4 * MIB),
-            (900 * MIB, MIB, MIB / 2),
+            (900 * MIB, 36 * MIB, 6 * MIB),
+            (900 * MIB, 12 * MIB, 4 * MIB),
+            (2 * MIB, MIB, MIB / 2),
         ] {
             let found = piece_bytes(bytes_per_second, left, 6);
             assert_eq!(found, expected, "{bytes_per_second} {left}");

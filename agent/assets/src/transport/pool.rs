@@ -1,7 +1,7 @@
 //! How many requests run at once. Of the assets that wait, the one with the most bytes left goes first: the
 //! largest decides when everything is there.
 
-use super::piece::{MOST_BYTES, piece_bytes};
+use super::piece::{LEAST_BYTES, MOST_BYTES, piece_bytes};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -48,8 +48,11 @@ impl Pool {
         })
     }
 
-    /// Notes how long a connection to this host took for so many bytes.
+    /// Notes how long a connection to this host took for so many bytes. A few bytes tell how far a host is, not how fast.
     pub(super) fn note_speed(&self, host: &str, bytes: u64, took: Duration) {
+        if bytes < LEAST_BYTES {
+            return;
+        }
         let millis = u64::try_from(took.as_millis()).unwrap_or(u64::MAX).max(1);
         let speed = bytes.saturating_mul(1000) / millis;
         self.lock().speeds.insert(host.to_owned(), speed);
@@ -147,6 +150,7 @@ mod tests {
         let pool = Pool::new(6);
         pool.note_speed("fast", 8 << 20, Duration::from_millis(100));
         pool.note_speed("slow", 512 << 10, Duration::from_secs(2));
+        pool.note_speed("fast", 100, Duration::from_millis(100));
         let sizes = ["fast", "slow", "unknown"].map(|host| pool.next_piece(host, u64::MAX));
         assert_eq!(sizes, [8 << 20, 512 << 10, 512 << 10]);
     }

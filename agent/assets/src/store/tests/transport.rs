@@ -129,6 +129,39 @@ async fn a_fast_mirror_is_asked_for_large_pieces_and_a_slow_one_for_small_ones()
 }
 
 #[tokio::test]
+async fn the_files_of_a_node_take_one_request_each_and_one_for_each_8_mib() {
+    let mebibytes = [67, 56, 45, 12, 8, 4];
+    let files = mebibytes.map(|mebibytes| varied((mebibytes << 20) + 77));
+    let served = files.clone();
+    let server = Server::start(move |seen| {
+        let number = seen.path.trim_start_matches('/').parse::<usize>();
+        piece(
+            seen,
+            &served[number.expect("a number is asked for")],
+            "\"1\"",
+        )
+    })
+    .await;
+    let fixture = Fixture::new();
+    let store = fixture.store(AssetSource::Fetch);
+    let assets = files.iter().enumerate();
+    let assets: Vec<_> = assets
+        .map(|(number, bytes)| plain(bytes, vec![server.url(&format!("/{number}"))]))
+        .collect();
+    let fetched = futures_util::future::join_all(assets.iter().map(|asset| fetch(&store, asset)));
+    let requests: Vec<u64> = fetched
+        .await
+        .into_iter()
+        .map(|fetched| fetched.expect("the mirror is well").requests)
+        .collect();
+    // A file of a rest below 8 MiB has one more; at first and at the end pieces are smaller.
+    let ideal: usize = mebibytes.iter().map(|mebibytes| 1 + mebibytes / 8).sum();
+    let sum = requests.iter().sum::<u64>();
+    assert!(sum <= ideal as u64 + 12, "{sum} of {ideal}: {requests:?}");
+    assert_eq!(sum, server.seen().len() as u64);
+}
+
+#[tokio::test]
 async fn an_answer_that_is_cut_off_goes_on_where_it_ended_for_archives_too() {
     let bytes = archive(&[("bin/bridge", &varied(3 << 20))]);
     for is_archive in [false, true] {
