@@ -1,4 +1,4 @@
-//! Packs the tables of known log lines, one text each: 430 KB of words are 120 KB of the binary.
+//! Packs the tables of known log lines, one text each: 1.1 MB of words are 0.3 MB of the binary.
 
 #![allow(
     clippy::disallowed_types,
