@@ -101,6 +101,8 @@ pub struct Survey {
     /// The last lines of log files, oldest first, by path.
     pub logs: Seen<BTreeMap<String, Vec<String>>>,
     pub network: Seen<NetworkFacts>,
+    /// What programs of the host print of its network, by their command line.
+    pub programs: Seen<BTreeMap<String, Vec<String>>>,
     /// Who listens on which port.
     pub listeners: Seen<Vec<Listener>>,
     /// Block devices and what is on them.

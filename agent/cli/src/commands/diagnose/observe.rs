@@ -14,9 +14,9 @@ use quake_diagnose::log_lines::is_of_kernel;
 use quake_host::clock::SystemClock;
 use quake_host::survey::{
     CloudLook, Local, limited, limited_blocking, look_at_devices, look_at_journals,
-    look_at_members, look_at_network, look_at_probes, look_at_runtime, look_at_units, name_servers,
-    read_captured, read_clock, read_files, read_kernel_log, read_listeners, read_log_files,
-    read_names, read_reach, read_spaces,
+    look_at_members, look_at_network, look_at_probes, look_at_programs, look_at_runtime,
+    look_at_units, name_servers, read_captured, read_clock, read_files, read_kernel_log,
+    read_listeners, read_log_files, read_names, read_reach, read_spaces,
 };
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::expected::Expected;
@@ -131,6 +131,7 @@ impl Looks {
         );
         survey.clock = machine.clock;
         survey.kernel_log = machine.kernel_log;
+        survey.programs = machine.programs;
         survey.listeners = machine.listeners;
         survey.digests = machine.digests;
         survey.probes = machine.probes;
@@ -201,11 +202,15 @@ impl Looks {
         let members = expected.map_or(&[][..], |expected| &expected.etcd);
         // A peer that is silent must not hide the member of this node.
         let each = self.limit * 3 / 4;
-        let (clock, log, listeners, digests, probes, etcd, runtime) = tokio::join!(
+        let (clock, log, programs, listeners, digests, probes, etcd, runtime) = tokio::join!(
             self.look(Source::Clock, limited(self.limit, read_clock())),
             self.look(
                 Source::KernelLog,
                 limited_blocking(self.limit, || read_kernel_log(is_of_kernel))
+            ),
+            self.look(
+                Source::Programs,
+                limited(self.limit, look_at_programs(Path::new("/")))
             ),
             self.look(
                 Source::Listeners,
@@ -229,6 +234,7 @@ impl Looks {
         );
         survey.clock = clock;
         survey.kernel_log = log;
+        survey.programs = programs;
         survey.listeners = listeners;
         survey.digests = digests;
         survey.probes = probes;

@@ -12,6 +12,8 @@ pub enum Source {
     Journals,
     KernelLog,
     Network,
+    /// Rules of the packet filter and of routing, and counters of the network interface.
+    Programs,
     /// Open ports and who has them.
     Listeners,
     Devices,
@@ -40,6 +42,7 @@ impl Source {
         Self::Journals,
         Self::KernelLog,
         Self::Network,
+        Self::Programs,
         Self::Listeners,
         Self::Devices,
         Self::Clock,
@@ -69,6 +72,7 @@ impl Source {
             | Self::Journals
             | Self::KernelLog
             | Self::Network
+            | Self::Programs
             | Self::Listeners
             | Self::Devices
             | Self::Clock
