@@ -30,6 +30,7 @@ const OTHERS: &[&str] = &[
     "runtime.others",
     "identity.profile",
     "net.proxy",
+    "net.drops",
 ];
 
 /// The warnings that explain a failure: of disks, and of what others installed on the host where no other cause failed. There
@@ -71,6 +72,8 @@ pub(super) struct Found {
     pub(super) failed: bool,
     /// Whether it names a risk alone.
     pub(super) is_advice: bool,
+    /// Whether it says only that something does not work.
+    pub(super) is_symptom: bool,
     /// Whether it speaks of a file that changed after the boot.
     pub(super) is_changed: bool,
 }
@@ -137,6 +140,7 @@ pub(super) fn rank(
         (
             !found.failed,
             !found.failed && found.is_advice,
+            !found.failed && found.is_symptom,
             follows > 0,
             !is_disk(index),
             !blamed.contains(&index),
@@ -201,6 +205,7 @@ mod tests {
             index: place(id),
             failed: false,
             is_advice,
+            is_symptom: false,
             is_changed,
         }
     }
@@ -217,6 +222,16 @@ mod tests {
             warned("net.managers", false, false),
         ];
         assert_eq!(ranked(&found), ["net.managers", "host.kernel"]);
+    }
+
+    #[test]
+    fn a_warning_that_names_no_cause_comes_after_one_that_does() {
+        let symptom = Found {
+            is_symptom: true,
+            ..warned("staticpods.running", false, false)
+        };
+        let found = [symptom, warned("apiserver.alive", false, false)];
+        assert_eq!(ranked(&found), ["apiserver.alive", "staticpods.running"]);
     }
 
     #[test]

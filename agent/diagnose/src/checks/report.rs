@@ -186,6 +186,10 @@ fn found(checks: &[CheckReport], node: &Node<'_>) -> Vec<Found> {
                     .finding
                     .as_ref()
                     .is_some_and(|it| it.is_advice || advises(one.check.id)),
+            is_symptom: one
+                .finding
+                .as_ref()
+                .is_some_and(|it| it.certainty == Certainty::Possible),
             is_changed: !advises(one.check.id)
                 && one
                     .finding

@@ -168,6 +168,12 @@ pub fn find(line: &str) -> Option<&'static LogLine> {
     fitting(line).max_by_key(|known| known.length())
 }
 
+/// What is known of a line beside what a check knows of its own program: of rows with a source the one that says most.
+pub(crate) fn sourced(line: &str) -> Option<&'static LogLine> {
+    let rows = fitting(line).filter(|known| !known.from.is_empty());
+    rows.max_by_key(|known| known.length())
+}
+
 /// Whether a line is one that the kernel is known for.
 pub fn is_of_kernel(line: &str) -> bool {
     fitting(line).any(|known| known.from.starts_with("Linux "))

@@ -3,7 +3,7 @@
 use super::collected::Log;
 use super::line::{self, Level, shape};
 use crate::checks::check::{Certainty, Finding};
-use crate::checks::innermost::innermost;
+use crate::checks::innermost::{innermost, meaning};
 use crate::checks::named::{Texts, remedy};
 use crate::checks::report::{CheckReport, Status};
 use crate::checks::table::find;
@@ -42,6 +42,24 @@ pub(super) enum Threshold {
     Low,
 }
 
+impl Threshold {
+    /// Whether a line is of what is over.
+    pub(super) fn is_over(self, log: &Log<'_>, index: usize) -> bool {
+        match self {
+            Self::Usual => log.is_over(index),
+            Self::Low => log.is_of_start(index),
+        }
+    }
+
+    /// So many of a known line count; each long before the next they are no accident. A guess.
+    pub(super) fn least(self) -> usize {
+        match self {
+            Self::Usual => 1,
+            Self::Low => 3,
+        }
+    }
+}
+
 /// So many of a kind say something where nothing else does. A guess.
 const OFTEN: usize = 2;
 
@@ -72,27 +90,7 @@ pub(super) fn unexplained(
     });
     let first = groups.first()?;
     let from = &logs[first.log];
-    let often = match first.count {
-        1 => String::new(),
-        count => format!(" {count} times"),
-    };
-    let summary = format!(
-        "{} logged{often} what no other check explains: {}",
-        from.name,
-        said(first.line)
-    );
-    // What a check knows of its own program says nothing of another's.
-    let known = log_lines::find(first.line).filter(|row| !row.from.is_empty());
-    let fix = match known {
-        Some(row) => format!("{}: {}; read more: {}", row.means, row.fix, from.more),
-        None => {
-            let program = from.name.split(' ').next().unwrap_or_default();
-            let named =
-                remedy(&innermost(first.line), program, texts).filter(|_| !from.is_of_user());
-            let named = named.map_or(String::new(), |named| format!("{named}; "));
-            format!("{named}read the lines around it: {}", from.more)
-        }
-    };
+    let (summary, fix) = told(first, from, texts);
     let mut finding = Finding::new(summary, fix);
     for group in groups.iter().take(SHOWN) {
         let name = match group.count {
@@ -109,6 +107,39 @@ pub(super) fn unexplained(
     }
     let heard = if from.is_of_user() { 0 } else { first.count };
     Some((finding.by(Certainty::Likely), heard))
+}
+
+/// What is said of the first group, and the remedy: of a known line what it means.
+fn told(first: &Group<'_>, from: &Log<'_>, texts: &Texts) -> (String, String) {
+    let often = match first.count {
+        1 => String::new(),
+        count => format!(" {count} times"),
+    };
+    let summary = format!(
+        "{} logged{often} what no other check explains: {}",
+        from.name,
+        said(first.line)
+    );
+    // What a check knows of its own program says nothing of another's.
+    let known = log_lines::sourced(first.line);
+    let summary = match known.filter(|row| !row.general && row.length() >= log_lines::TELLING) {
+        Some(row) => {
+            let means = meaning(row.means, row.fix, first.line);
+            format!("{means} ({} logged it{often})", from.name)
+        }
+        None => summary,
+    };
+    let fix = match known {
+        Some(row) => format!("{}: {}; read more: {}", row.means, row.fix, from.more),
+        None => {
+            let program = from.name.split(' ').next().unwrap_or_default();
+            let named =
+                remedy(&innermost(first.line), program, texts).filter(|_| !from.is_of_user());
+            let named = named.map_or(String::new(), |named| format!("{named}; "));
+            format!("{named}read the lines around it: {}", from.more)
+        }
+    };
+    (summary, fix)
 }
 
 /// How far behind a group stands: lines that only open what others say, pods that are none of the cluster's own, and
@@ -169,10 +200,7 @@ fn groups<'a>(logs: &'a [Log<'a>], explained: &Explained, threshold: Threshold) 
                 continue;
             }
             let shape = shape(line);
-            let is_over = match threshold {
-                Threshold::Usual => log.is_over(index),
-                Threshold::Low => log.is_of_start(index),
-            };
+            let is_over = threshold.is_over(log, index);
             if is_over || log.is_trace(index) || explained.has(line, &shape) {
                 continue;
             }

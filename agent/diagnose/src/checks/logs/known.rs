@@ -1,6 +1,7 @@
 //! Known lines of any log: what they mean becomes part of the check that looks at the same thing.
 
 use super::collected::{KERNEL, Log};
+use super::errors::Threshold;
 use super::ids::ids;
 use super::line::Level;
 use crate::checks::causes::is_symptom;
@@ -42,6 +43,9 @@ const OF_SYMPTOMS: &[&str] = &[
 /// Checks of the kernel's log that look for few lines, and weigh no others.
 const OF_FEW_LINES: &[&str] = &["host.kernel", "host.apparmor"];
 
+/// What follows from what a log says before.
+const AFTERWARDS: &[&str] = &["Start request repeated too quickly"];
+
 /// Checks of what the host itself was seen to reach.
 const OF_HOST: &[&str] = &["identity.metadata"];
 
@@ -62,10 +66,10 @@ struct Hit<'a> {
 }
 
 /// Lets each check speak for the known lines that support it.
-pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>]) {
+pub(super) fn adopt(checks: &mut [CheckReport], logs: &[Log<'_>], threshold: Threshold) {
     let mut by_check: BTreeMap<&str, Vec<Hit<'_>>> = BTreeMap::new();
     for log in logs {
-        for hit in hits(log) {
+        for hit in hits(log, threshold) {
             by_check.entry(hit.row.check).or_default().push(hit);
         }
     }
@@ -121,7 +125,7 @@ fn start_of(line: &str) -> String {
 }
 
 /// The known lines of a log that are not over, one of each row.
-fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
+fn hits<'a>(log: &'a Log<'a>, threshold: Threshold) -> Vec<Hit<'a>> {
     let mut by_row: BTreeMap<&'static str, Hit<'a>> = BTreeMap::new();
     let mut earlier: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut last = "";
@@ -131,16 +135,21 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
         let row = match level == Level::Information && !log.is_down {
             true => log_lines::find_in_information(line),
             // A check that knows lines of its own weighs them itself.
-            false => innermost_row(line).filter(|row| !row.from.is_empty()),
+            false => innermost_row(line)
+                .filter(|row| !row.from.is_empty())
+                .or_else(|| outer_row(line)),
         };
         let Some(row) = row else { continue };
-        if log.is_over(index) {
+        if threshold.is_over(log, index) {
             if !log.is_of_start(index) {
                 *earlier.entry(row.means).or_default() += 1;
             }
             continue;
         }
-        last = row.means;
+        // systemd says that of what ended for another reason.
+        if !AFTERWARDS.iter().any(|words| line.contains(words)) {
+            last = row.means;
+        }
         let hit = by_row.entry(row.means).or_insert(Hit {
             log,
             line,
@@ -157,11 +166,17 @@ fn hits<'a>(log: &'a Log<'a>) -> Vec<Hit<'a>> {
         hit.level = hit.level.max(level);
     }
     let mut hits: Vec<Hit<'a>> = by_row.into_values().collect();
+    hits.retain(|hit| hit.count >= threshold.least());
     for hit in &mut hits {
         hit.earlier = earlier.get(hit.row.means).copied().unwrap_or_default();
         hit.is_last = log.is_down && hit.row.means == last && log.is_near_end(hit.line);
     }
     hits
+}
+
+/// A row that knows the beginning of a chain of errors of which a check knows only the end: it says what the error is for.
+fn outer_row(line: &str) -> Option<&'static LogLine> {
+    log_lines::sourced(line).filter(|row| is_specific(row) && row.length() >= TELLING)
 }
 
 /// What is known of a line: of a chain of errors the innermost, and a row that says what to do before one that leaves it to
@@ -214,13 +229,14 @@ fn name_the_cause(finding: &mut Finding, area: &str) {
 
 /// A check that saw only a symptom learns the cause from the line that says most of the same thing.
 fn name_by_lines(finding: &mut Finding, found: &mut [Hit<'_>]) {
-    if finding.certainty != Certainty::Possible {
-        return;
-    }
-    found.sort_by_key(weight);
+    // A program that says again and again what it does, and calls it no error, names the cause of what a check knows.
+    let is_cause = |hit: &Hit<'_>| hit.row.is_information && hit.count >= hit.row.passing;
+    let is_open = finding.certainty == Certainty::Possible;
+    found.sort_by_key(|hit| (!is_cause(hit), weight(hit)));
     let tells = |hit: &&Hit<'_>| {
         let is_symptom = OF_SYMPTOMS.iter().any(|words| hit.line.contains(words));
-        is_specific(hit.row) && !is_symptom && hit.log.is_near_end(hit.line)
+        let is_new = is_open || is_cause(hit) && finding.certainty == Certainty::Likely;
+        is_new && is_specific(hit.row) && !is_symptom && hit.log.is_near_end(hit.line)
     };
     let Some(hit) = found.iter().find(tells) else {
         return;
@@ -343,8 +359,11 @@ fn is_specific(row: &LogLine) -> bool {
 
 /// Whether a line is the reason of what failed: the last one, or one of late where its check `explains` the failure.
 fn is_reason(hit: &Hit<'_>, explains: bool) -> bool {
+    // What a healthy node logs many times is no reason by its first.
+    const SHARE: usize = 5;
     let is_late = hit.log.is_near_end(hit.line) && hit.log.name != KERNEL;
-    hit.is_last || (explains && is_late && is_specific(hit.row))
+    let is_often = hit.count * SHARE >= hit.row.passing;
+    hit.is_last || (explains && is_late && is_often && is_specific(hit.row))
 }
 
 /// So many lines of the cluster's own pods, of what any program may log, are the reason of what failed.

@@ -123,7 +123,11 @@ fn of_emptied(node: &Node<'_>, finding: &Finding) -> Finding {
 /// Reads the logs once all checks are made: known lines support their checks, and errors that are left are a finding.
 pub(super) fn settle(checks: &mut [CheckReport], node: &Node<'_>) {
     let logs = collected::logs(node);
-    known::adopt(checks, &logs);
+    known::adopt(checks, &logs, Threshold::Usual);
+    // Of what comes every half hour nothing else may say what is wrong.
+    if checks.iter().all(|one| one.finding.is_none()) {
+        known::adopt(checks, &logs, Threshold::Low);
+    }
     for one in checks.iter_mut() {
         if let Some(finding) = &mut one.finding {
             *finding = of_emptied(node, finding);

@@ -44,6 +44,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         format!("{component} was started again {} times", up.restarts),
         format!("tail -n 50 /var/log/pods/kube-system_{component}-*/*/*.log (or /var/log/{component}.log): the end of each run says why it ended"),
     )
+    .by(Certainty::Possible)
     .warn()
 }
 
