@@ -17,9 +17,12 @@ const fn entry(path: &'static str) -> WantedFile {
     }
 }
 
-/// Whether a survey looks at a path.
+/// What surveys of earlier agents did not look at: that such a file is not there says nothing.
+const LATER: &[&str] = &["/var/lib/kubelet/credential-provider.conf"];
+
+/// Whether every survey looks at a path.
 pub(super) fn is_wanted(path: &str) -> bool {
-    WANTED.iter().any(|wanted| matches_path(wanted.path, path))
+    !LATER.contains(&path) && WANTED.iter().any(|wanted| matches_path(wanted.path, path))
 }
 
 /// What a survey looks at.
@@ -34,6 +37,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/proc/mdstat"),
     text("/proc/net/dev"),
     text("/proc/net/route"),
+    text("/proc/net/xfrm_stat"),
     text("/proc/net/ipv6_route"),
     text("/proc/net/tcp"),
     text("/proc/net/tcp6"),
@@ -47,6 +51,8 @@ pub const WANTED: &[WantedFile] = &[
     text("/proc/vmstat"),
     text("/proc/sys/fs/file-max"),
     text("/proc/sys/fs/file-nr"),
+    text("/proc/sys/fs/aio-nr"),
+    text("/proc/sys/fs/aio-max-nr"),
     text("/proc/sys/fs/may_detach_mounts"),
     text("/proc/sys/fs/inotify/max_user_instances"),
     text("/proc/sys/fs/inotify/max_user_watches"),
@@ -72,6 +78,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/proc/sys/net/netfilter/nf_conntrack_max"),
     text("/proc/sys/vm/overcommit_memory"),
     text("/proc/sys/vm/panic_on_oom"),
+    text("/proc/sys/vm/oom_dump_tasks"),
     text("/sys/class/net/*/address"),
     text("/sys/class/net/*/carrier"),
     text("/sys/class/net/*/mtu"),
@@ -206,6 +213,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/var/lib/kubelet/config.yaml"),
     text("/var/lib/kubelet/kubelet.conf"),
     text("/etc/kubernetes/kubelet.conf.d/*.conf"),
+    text("/var/lib/kubelet/credential-provider.conf"),
     text("/var/lib/kubelet/kubeconfig"),
     text("/var/lib/kube-proxy/kubeconfig"),
     text("/var/lib/kube-controller-manager/kubeconfig"),

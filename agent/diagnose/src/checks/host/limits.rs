@@ -121,10 +121,17 @@ fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
         .sysctl("fs.file-nr")?
         .and_then(|text| text.split_whitespace().next());
     let open = open.and_then(|number| number.parse::<u64>().ok());
+    let requests = node.sysctl("fs.aio-nr")?.and_then(|text| text.parse().ok());
     let used = [
         ("kernel.pid_max", threads, "threads run"),
         ("kernel.threads-max", threads, "threads run"),
         ("fs.file-max", open, "files are open"),
+        // io_setup(2) answers EAGAIN at the limit: databases of MySQL and Scylla do not start.
+        (
+            "fs.aio-max-nr",
+            requests,
+            "requests of asynchronous I/O are set up by databases",
+        ),
     ];
     for (key, used, what) in used {
         let most = node.sysctl(key)?.and_then(|text| text.parse::<u64>().ok());
@@ -132,10 +139,16 @@ fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
             && used as f64 > most as f64 * NEAR
         {
             let summary = format!("{used} {what}, and {key} allows {most}");
-            let fix = format!(
-                "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; raise the limit: sysctl -w {key}={}",
-                most.saturating_mul(4)
+            let more = most.saturating_mul(4);
+            let raise = format!(
+                "raise the limit: echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system"
             );
+            let fix = match key.starts_with("fs.aio") {
+                true => format!("{raise}; or move one of the databases to another node"),
+                false => format!(
+                    "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; {raise}"
+                ),
+            };
             return Ok(Some(Finding::new(summary, fix)));
         }
     }

@@ -165,7 +165,94 @@ pub(super) const ROWS: &[Row] = &[
         what: "the host restarts at each warning of the kernel, and drivers and packet filters log some",
         better: "0",
     },
+    // cep.dev, oom-killer-network-outage-serial-console
+    Row {
+        key: "vm.oom_dump_tasks",
+        is_bad: is_one,
+        concerns: prints_tasks,
+        what: "at each OOM kill the kernel prints all processes to the serial console with interrupts off: the network is away for minutes, and the node is NotReady",
+        better: "0",
+    },
+    // kube-proxy sets these two as it starts, and a file sets them again at the next sysctl --system.
+    Row {
+        key: "net.netfilter.nf_conntrack_max",
+        is_bad: |value| is_below(value, 32_768),
+        concerns: always,
+        what: "new connections of pods are dropped once there are so many (nf_conntrack: table full)",
+        better: "262144",
+    },
+    Row {
+        key: "net.netfilter.nf_conntrack_tcp_timeout_established",
+        is_bad: |value| is_below(value, 600),
+        concerns: always,
+        what: "connections that are idle for so many seconds lose their translation, and hang or are reset",
+        better: "86400",
+    },
+    Row {
+        key: "net.ipv4.neigh.default.gc_thresh3",
+        is_bad: |value| is_below(value, 512),
+        concerns: always,
+        what: "the host keeps so few neighbours that packets to pods and nodes are dropped (neighbour table overflow)",
+        better: "8192",
+    },
+    Row {
+        key: "vm.max_map_count",
+        is_bad: |value| is_below(value, 65_530),
+        concerns: always,
+        what: "programs with many mappings (Java, Elasticsearch, Go with large heaps) cannot allocate memory",
+        better: "262144",
+    },
+    Row {
+        key: "vm.min_free_kbytes",
+        is_bad: |value| !is_below(value, 1 << 20) && value.parse::<u64>().is_ok(),
+        concerns: always,
+        what: "the kernel keeps so much memory from programs that it kills some although memory is free",
+        better: "67584",
+    },
+    // opencontainers/runc, libcontainer/keys: each container has a session keyring.
+    Row {
+        key: "kernel.keys.maxkeys",
+        is_bad: |value| is_below(value, 200),
+        concerns: always,
+        what: "containers of one user do not start: unable to create session key, disk quota exceeded",
+        better: "2000",
+    },
+    Row {
+        key: "kernel.keys.root_maxkeys",
+        is_bad: |value| is_below(value, 1_000),
+        concerns: always,
+        what: "containers do not start: unable to create session key, disk quota exceeded",
+        better: "1000000",
+    },
+    Row {
+        key: "fs.nr_open",
+        is_bad: |value| is_below(value, 1_048_576),
+        concerns: always,
+        what: "units with LimitNOFILE=1048576, such as containerd, do not start: Failed at step LIMITS",
+        better: "1048576",
+    },
 ];
+
+/// Whether a number is smaller.
+fn is_below(value: &str, least: u64) -> bool {
+    value.parse().is_ok_and(|value: u64| value < least)
+}
+
+/// Whether the kernel killed processes for want of memory, and writes to a serial console: it prints a line of each process
+/// there with interrupts off.
+fn prints_tasks(node: &Node<'_>) -> bool {
+    const LOST: &[&str] = &[
+        "NETDEV WATCHDOG",
+        "completed on time",
+        "rcu_sched",
+        "soft lockup",
+    ];
+    let console = node.text("/proc/cmdline").ok().flatten();
+    let is_serial = console.is_some_and(|line| line.contains("console=ttyS"));
+    let log = node.survey().kernel_log.ok().map_or(&[][..], Vec::as_slice);
+    let has = |words: &str| log.iter().any(|line| line.contains(words));
+    is_serial && has("oom-kill:") && LOST.iter().any(|words| has(words))
+}
 
 /// What an IPv6 cluster does not bear.
 pub(super) const OF_IPV6: Row = Row {
