@@ -90,6 +90,11 @@ const REASONS: &[KnownLine] = &[
         fix: "let its CA issue it again with a positive serial number (certificates of the same CA, such as of an OIDC issuer, have the same fault); until then GODEBUG=x509negativeserial=1 in a drop-in of containerd.service and in the environment of kube-apiserver",
     },
     KnownLine {
+        parts: &["x509: certificate has expired or is not yet valid"],
+        means: "its certificate has expired, or the host's bundle of CAs is so old that a root in it has expired",
+        fix: "openssl s_client -connect <registry>:443 </dev/null shows the dates; where other hosts accept it, the bundle is too old (ca-certificates of before 2021 have DST Root CA X3 and lack ISRG Root X1 of Let's Encrypt): apt-get install --only-upgrade ca-certificates (dnf update), update-ca-certificates, then restart the runtime; and use a newer image; a wrong clock says the same",
+    },
+    KnownLine {
         parts: &["x509:"],
         means: "the registry's certificate is not trusted",
         fix: "give its CA as ca in the registry's hosts.toml, or put it among the system's (update-ca-certificates)",
@@ -133,14 +138,15 @@ const PULLS: &[&str] = &[
     "Failed to pull image",
     "failed to pull image",
     "failed to pull and unpack image",
-    "PullImage from image service failed",
     "credential provider plugin",
     "exec format error",
 ];
 
 /// Whether a line is about a pull that failed.
 pub fn is_pull(line: &str) -> bool {
-    PULLS.iter().any(|words| line.contains(words))
+    // kubelets with docker name the image in between.
+    let is_of_service = line.contains("PullImage ") && line.contains("from image service failed");
+    is_of_service || PULLS.iter().any(|words| line.contains(words))
 }
 
 /// A pull that was refused, by a line of a journal.

@@ -2,6 +2,7 @@
 
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::from_journal::{QUOTED, from_journal};
+use super::images_credentials::{WITHOUT_CREDENTIALS, unmatched};
 use super::innermost::meaning;
 use super::named::completed;
 use super::node::Node;
@@ -105,6 +106,10 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         if let Some(finding) = image.and_then(|image| of_sandbox(node, line, image)) {
             return finding.fail();
         }
+        let unmatched = image.and_then(|image| unmatched(node, line, image));
+        if let Some(finding) = unmatched {
+            return finding.warn();
+        }
         let Some(reason) = reason(line).map(|reason| rather(reason, &lines)) else {
             continue;
         };
@@ -165,14 +170,6 @@ fn rather<'a>(reason: Reason<'a>, lines: &[&'a String]) -> Reason<'a> {
         .and_then(|line| quake_formats::image_pull::reason(line));
     found.unwrap_or(reason)
 }
-
-/// How registries refuse one who has no credentials.
-const WITHOUT_CREDENTIALS: &[&str] = &[
-    "no basic auth credentials",
-    "401 Unauthorized",
-    "403 Forbidden",
-    "authorization failed",
-];
 
 /// The finding where a registry refuses the sandbox image: containerd pulls it for itself, without what kubelet has for the
 /// images of pods (containerd `internal/cri/server/podsandbox`).

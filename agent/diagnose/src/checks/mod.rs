@@ -42,6 +42,7 @@ mod host;
 mod iam;
 mod identity;
 mod images;
+mod images_credentials;
 mod innermost;
 mod kubelet;
 mod lifecycle;
