@@ -1,4 +1,5 @@
-//! Rules of a packet filter that the host loads at its boot, as its files have them.
+//! Rules of a packet filter: those that the host loads at its boot, as its files have them, and those of forwarded packets that
+//! it has now.
 
 use crate::checks::check::Finding;
 use crate::checks::node::Node;
@@ -29,6 +30,42 @@ pub(super) fn blocking(node: &Node<'_>) -> Option<Finding> {
             .seen("rule", line),
         )
     })
+}
+
+/// Chains that do not accept what pods send: those of docker, and of Services.
+const OF_OTHERS: &[&str] = &["DOCKER", "KUBE-"];
+
+/// The chain that forwarded packets go through, where it drops those of pods: no rule of the pod network stands before what
+/// drops the rest (kubernetes/kubernetes issue 40182, projectcalico/calico issue 4382).
+pub(super) fn forwarding(node: &Node<'_>) -> Option<Finding> {
+    let lines = node.survey().programs.ok()?.get("iptables -S")?;
+    let target = |line: &str| {
+        let (_, target) = line.split_once("-j ")?;
+        target.split(' ').next().map(str::to_owned)
+    };
+    let mut dropping = None;
+    for line in lines.iter().filter(|line| line.starts_with("-A FORWARD ")) {
+        let target = target(line).unwrap_or_default();
+        let is_of_all = line.starts_with("-A FORWARD -j ");
+        match target.as_str() {
+            "DROP" | "REJECT" if is_of_all => {
+                dropping = Some(line);
+                break;
+            }
+            "DROP" | "REJECT" => {}
+            chain if OF_OTHERS.iter().any(|start| chain.starts_with(start)) => {}
+            // It accepts packets of pods, or may.
+            _ => return None,
+        }
+    }
+    let line = dropping.or_else(|| lines.iter().find(|line| *line == "-P FORWARD DROP"))?;
+    Some(
+        Finding::new(
+            "iptables drops packets that are forwarded, which all packets of pods are: no rule of the pod network stands before",
+            "at once: iptables -P FORWARD ACCEPT, and iptables -D FORWARD for a rule that refuses all; find who sets it: docker (a unit after docker.service with iptables -P FORWARD ACCEPT), firewalld or ufw (turn it off); then restart the pod of the pod network",
+        )
+        .seen("iptables -S FORWARD", line),
+    )
 }
 
 /// The rule that does most harm, and what it does.
@@ -88,7 +125,37 @@ fn worst(text: &str) -> Option<(&str, &'static str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::worst;
+    use super::{forwarding, worst};
+    use crate::checks::node::Node;
+    use crate::checks::node_sample::Sample;
+    use quake_model::facts::Seen;
+
+    #[test]
+    fn what_is_forwarded_is_dropped_where_no_rule_of_pods_stands_before() {
+        for (lines, is_found) in [
+            (
+                "-P FORWARD DROP;-A FORWARD -j DOCKER-USER;-A FORWARD -m comment --comment x -j KUBE-FORWARD",
+                true,
+            ),
+            (
+                "-P FORWARD ACCEPT;-A FORWARD -j REJECT --reject-with icmp-host-prohibited;-A FORWARD -j cali-FORWARD",
+                true,
+            ),
+            (
+                "-P FORWARD DROP;-A FORWARD -m comment --comment x -j cali-FORWARD;-A FORWARD -j DOCKER-USER",
+                false,
+            ),
+            (
+                "-P FORWARD ACCEPT;-A FORWARD -m conntrack --ctstate INVALID -j DROP",
+                false,
+            ),
+        ] {
+            let mut node = Sample::worker();
+            let lines = lines.split(';').map(str::to_owned).collect();
+            node.survey.programs = Seen::Yes([("iptables -S".to_owned(), lines)].into());
+            assert_eq!(forwarding(&Node::new(&node.survey)).is_some(), is_found);
+        }
+    }
 
     #[test]
     fn a_rule_that_refuses_what_is_forwarded_is_found() {

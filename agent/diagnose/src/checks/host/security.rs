@@ -33,7 +33,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         title: "no host firewall blocks pods",
         severity: Severity::Warning,
         tags: &["hardening", "network"],
-        sources: &[Source::Files, Source::Units],
+        sources: &[Source::Files, Source::Units, Source::Programs],
         because: &[],
         why: "firewalld and ufw drop traffic that they do not know: between pods, to kubelet's port, to node ports",
         remedy: "run systemctl disable --now for the firewall, and use security groups",
@@ -146,6 +146,9 @@ fn quoted<'a>(line: &'a str, key: &str) -> &'a str {
 }
 
 fn firewall(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(finding) = rules::forwarding(node) {
+        return finding.fail();
+    }
     let ufw = node.text("/etc/ufw/ufw.conf")?.unwrap_or_default();
     // Its unit is active on every Ubuntu, whether it filters or not; this line decides.
     if ufw
