@@ -8,6 +8,7 @@ mod config;
 mod fields;
 mod flags;
 pub(super) mod kubeconfig;
+mod pairs;
 pub(super) mod reasons;
 mod settings;
 mod skew;
@@ -45,7 +46,12 @@ pub(super) const CHECKS: &[Check] = &[
         title: "kubelet's settings fit the node",
         severity: Severity::Critical,
         tags: &["config"],
-        sources: &[Source::Files, Source::Listeners, Source::Network],
+        sources: &[
+            Source::Files,
+            Source::Listeners,
+            Source::Network,
+            Source::Journals,
+        ],
         because: &["kubelet.config"],
         why: "kubelet runs with a setting that is valid and wrong, and nothing logs an error",
         remedy: "take the setting out of the kubelet section of the cluster spec; then roll the group",

@@ -1,6 +1,7 @@
 //! `kubelet.settings`: settings of kubelet that are valid, and contradict the node.
 
 use super::flags::flags;
+use super::pairs;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::host::kernel_version;
 use crate::checks::kubelet_config::{
@@ -36,10 +37,15 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = without_name_server(node) {
         return node.fail_after_boot(finding);
     }
+    let contradicting = pairs::contradicting(node);
+    if let Some((finding, true)) = contradicting {
+        return finding.fail();
+    }
     let of_host = throttled_without_end(node)
         .or_else(|| isolated(node))
         .or_else(|| swept(node))
-        .or_else(|| without_images(node));
+        .or_else(|| without_images(node))
+        .or_else(|| contradicting.map(|(finding, _)| finding));
     match of_host {
         Some(finding) => finding.warn(),
         None => Verdict::ok("none contradicts the node"),
