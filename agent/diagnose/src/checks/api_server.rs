@@ -1,5 +1,6 @@
 //! Checks of the API server on a control plane.
 
+mod clients;
 mod services;
 mod webhooks;
 
@@ -9,6 +10,19 @@ use super::{stage, static_pods};
 use quake_model::facts::{ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
+
+/// It stands before the checks of static pods: components whose leases are refused end.
+pub(super) const CLIENTS: &[Check] = &[Check {
+    id: "apiserver.clients",
+    title: "no client asks the API server for so much that others wait",
+    severity: Severity::Warning,
+    tags: &["control-plane", "cluster"],
+    sources: &[Source::Runtime, Source::Probes],
+    because: &[],
+    why: "requests of nodes and controllers then wait or are refused, and leases are lost",
+    remedy: "let the client watch instead of listing, and give it a FlowSchema at the level workload-low",
+    judge: clients::judge,
+}];
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -24,6 +38,7 @@ pub(super) const CHECKS: &[Check] = &[
             "kubelet.alive",
             "certificates.present",
             "certificates.dates",
+            "certificates.modes",
             "staticpods.manifests",
             "etcd.pods",
             "etcd.alive",
@@ -48,7 +63,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["control-plane", "cluster"],
         sources: &[Source::Journals, Source::Runtime],
-        because: &["apiserver.alive", "net.ranges"],
+        because: &["apiserver.alive", "net.ranges", "net.drops"],
         why: "a webhook that refuses, or that does not answer, keeps nodes from registering and pods from being made",
         remedy: "exclude nodes and kube-system from the webhook's rules, or set its failurePolicy to Ignore",
         judge: webhooks::judge,
@@ -59,7 +74,7 @@ pub(super) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         tags: &["control-plane", "cluster"],
         sources: &[Source::Runtime],
-        because: &["apiserver.alive", "net.ranges"],
+        because: &["apiserver.alive", "net.ranges", "net.drops"],
         why: "one that does not answer takes API discovery down: namespaces do not end, garbage collection, quotas and Helm stop",
         remedy: "kubectl get apiservices | grep False; bring the pods of its service up, or delete the APIService of a program that was removed",
         judge: services::judge,

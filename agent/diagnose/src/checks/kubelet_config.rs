@@ -99,6 +99,16 @@ pub(super) fn kubernetes_minor(node: &Node<'_>) -> Option<u32> {
     minor.parse().ok()
 }
 
+/// The minor version of the kubelet that runs, where the API server shows it; else that of the spec.
+pub(super) fn running_minor(node: &Node<'_>) -> Option<u32> {
+    let object = node.survey().node.ok().and_then(Option::as_ref);
+    let running = object.and_then(|object| {
+        let mut parts = object.kubelet_version.split('.');
+        parts.nth(1)?.parse().ok()
+    });
+    running.or_else(|| kubernetes_minor(node))
+}
+
 /// Whether the node is known to run Kubernetes.
 pub(super) fn runs_kubernetes(node: &Node<'_>) -> bool {
     node.role().is_some_and(|role| role != "bastion")

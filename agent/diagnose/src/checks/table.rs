@@ -11,6 +11,7 @@ use std::sync::LazyLock;
 
 /// The areas, in the order in which one explains another.
 const AREAS: &[&[Check]] = &[
+    net::DROPS,
     time::CHECKS,
     host::SYSTEM,
     host::KERNEL,
@@ -60,6 +61,7 @@ const AREAS: &[&[Check]] = &[
     static_pods::CHECKS,
     static_pods::FLAGS,
     etcd::RUNNING,
+    api_server::CLIENTS,
     static_pods::RUNNING,
     api_server::CHECKS,
     membership::REGISTRATION,

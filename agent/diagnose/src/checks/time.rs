@@ -1,6 +1,7 @@
 //! Checks of the clock.
 
 mod daemon;
+mod other;
 mod source;
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
@@ -17,8 +18,13 @@ pub(super) const CHECKS: &[Check] = &[
         title: "the clock is right, and NTP keeps it right",
         severity: Severity::Critical,
         tags: &["clock"],
-        sources: &[Source::Clock, Source::KernelLog, Source::Files],
-        because: &[],
+        sources: &[
+            Source::Clock,
+            Source::KernelLog,
+            Source::Files,
+            Source::Runtime,
+        ],
+        because: &["net.drops"],
         why: "AWS refuses requests whose time is more than five minutes off, and certificates seem expired or not yet valid",
         remedy: "start chrony or systemd-timesyncd with the server 169.254.169.123, then step the clock: chronyc makestep",
         judge: sync,
@@ -80,6 +86,12 @@ fn far_off(node: &Node<'_>, ahead: i64) -> Result<Verdict, Unseen> {
         format!("the clock is {seconds}s {way} the clock of the servers"),
         "let chrony use `server 169.254.169.123 prefer iburst`, then: systemctl restart chrony && chronyc makestep",
     );
+    let finding = match other::reason(node) {
+        Some((why, fix, said)) => {
+            Finding::new(format!("{}: {why}", finding.summary), fix).seen("said", said)
+        }
+        None => finding,
+    };
     let finding = evidence(node, clock, finding);
     match ahead.unsigned_abs() >= REFUSED_MS {
         true => finding.coded(Code::IdentityClockSkew).fail(),
@@ -203,6 +215,15 @@ mod tests {
             max_error_us: Some(1000),
             ahead_of_server_ms,
         }
+    }
+
+    #[test]
+    fn a_clock_that_is_far_off_says_who_else_sets_it_or_why_it_is_not_stepped() {
+        let mut survey = tree(&[("/etc/chrony/chrony.conf", "makestep 1.0 3\n")]);
+        survey.clock = Seen::Yes(clock(true, 0, Some(-1_432_000)));
+        proves("time.sync", &survey, Status::Fail, "first 3 updates");
+        let survey = survey_with(survey, "/etc/chrony/chrony.conf", "makestep 1.0 -1\n");
+        proves("time.sync", &survey, Status::Fail, "let chrony use");
     }
 
     #[test]

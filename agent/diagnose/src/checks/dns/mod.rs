@@ -13,4 +13,4 @@ pub(super) use hosts_file::CHECKS as HOSTS_FILE;
 pub(super) use names::CHECKS as NAMES;
 pub(super) use published::CHECKS as PUBLISHED_CHECKS;
 pub use published::PUBLISHED;
-pub(super) use resolvers::CHECKS as RESOLVERS;
+pub(super) use resolvers::{CHECKS as RESOLVERS, servers};

@@ -13,6 +13,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     tags: &["dns"],
     sources: &[Source::Names],
     because: &[
+        "net.drops",
         "net.links",
         "net.routes",
         "dns.resolvers",

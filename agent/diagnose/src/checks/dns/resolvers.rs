@@ -1,17 +1,21 @@
 //! The check of the node's name servers.
 
 use super::wildcard;
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
-use crate::checks::kubelet_config::{kubelet_setting, kubernetes_minor, runs_kubernetes};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet_config::{
+    kubelet_setting, kubernetes_minor, running_minor, runs_kubernetes,
+};
 use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{ActiveState, EntryKind, Unseen};
+use std::collections::BTreeSet;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "dns.resolvers",
     title: "the node has one to three name servers",
     severity: Severity::Critical,
     tags: &["dns"],
-    sources: &[Source::Files, Source::Units],
+    sources: &[Source::Files, Source::Units, Source::Runtime, Source::Node],
     because: &["net.links", "host.jobs"],
     why: "without a server no name resolves; programs ignore the fourth server and the seventh search domain",
     remedy: "fix the VPC's DHCP options, or the program that writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
@@ -45,7 +49,57 @@ pub(super) fn read(text: &str) -> Resolvers<'_> {
     found
 }
 
+/// The name servers that the host asks, itself or by systemd-resolved.
+pub(in crate::checks) fn servers<'a>(node: &Node<'a>) -> Vec<&'a str> {
+    let texts = [FILE, BEHIND_STUB];
+    let texts = texts.iter().filter_map(|path| node.text(path).ok()?);
+    texts.flat_map(|text| read(text).servers).collect()
+}
+
+/// What CoreDNS says of a question that was not answered, the domain of its name, and the server (`plugin/errors`).
+fn lost(line: &str) -> Option<(&str, &str, &str)> {
+    let (before, _) = line.split_once(":53: i/o timeout")?;
+    let server = before.rsplit("->").next()?;
+    let (_, question) = before.split_once("plugin/errors: ")?;
+    let name = question.split(' ').nth(1)?.trim_end_matches('.');
+    let labels = name.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
+    Some((line, &name[labels..], server))
+}
+
+/// A pod that asks a name server which the host does not ask any more: its resolv.conf is a copy of the host's from when it was
+/// made, and is never made anew (kubernetes/kubernetes issue 42861).
+fn stale(node: &Node<'_>) -> Option<Finding> {
+    let servers = servers(node);
+    let of_pods = node.pods().filter(|pod| pod.name.contains("coredns"));
+    let (pod, line, server) = of_pods.into_iter().find_map(|pod| {
+        let lost: Vec<(&str, &str, &str)> =
+            pod.log.iter().rev().filter_map(|line| lost(line)).collect();
+        let is_other = |server: &str| {
+            let address: Option<std::net::Ipv4Addr> = server.parse().ok();
+            !servers.contains(&server) && address.is_some_and(|it| !it.is_link_local())
+        };
+        let (line, _, server) = *lost.iter().find(|(.., server)| is_other(server))?;
+        // The server of a stub domain is asked for names of that domain alone.
+        let domains = lost.iter().filter(|(.., other)| *other == server);
+        let domains: BTreeSet<&str> = domains.map(|(_, domain, _)| *domain).collect();
+        (domains.len() > 1).then_some((pod, line, server))
+    })?;
+    (!servers.is_empty()).then(|| {
+        let (namespace, name) = (&pod.namespace, &pod.name);
+        Finding::new(
+            format!("the pod {namespace}/{name} asks the name server {server}, which does not answer and which this host does not ask: the pod was made before the host's name servers changed, and keeps a copy of the old resolv.conf"),
+            format!("kubectl -n {namespace} delete pod {name}, and all pods with dnsPolicy: Default that are as old; or name the server in the Corefile (forward . {}); the host's resolver is right", servers[0]),
+        )
+        .by(Certainty::Likely)
+        .seen("log", shorten(line, 300))
+        .seen("nameserver", servers.join(", "))
+    })
+}
+
 fn resolvers(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(finding) = stale(node) {
+        return finding.warn();
+    }
     if let Some(finding) = without_dns(node)? {
         return finding.fail();
     }
@@ -142,7 +196,7 @@ fn behind_stub(node: &Node<'_>, found: &Resolvers<'_>) -> Result<Verdict, Unseen
 fn too_many(node: &Node<'_>, found: &Resolvers<'_>) -> Result<Verdict, Unseen> {
     const SERVERS: usize = 3;
     // systemd-resolved writes it where there is no domain; kubelet 1.25.0 gives it to pods (kubernetes issue 112135).
-    if found.domains == ["."] && kubernetes_minor(node) == Some(25) {
+    if found.domains == ["."] && running_minor(node) == Some(25) {
         return Finding::new(
             "the host has no search domain (`search .`), and kubelet 1.25 gives pods the domain `.`: programs with musl (Alpine) resolve no outside name",
             "set a domain in the VPC's DHCP options, or Domains= in /etc/systemd/resolved.conf; or update kubelet; then delete the pods: they keep the file they were made with",

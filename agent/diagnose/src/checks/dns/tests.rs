@@ -27,6 +27,26 @@ const BEHIND: (&str, &str) = (
 const STUB: (&str, &str) = (RESOLV, "nameserver 127.0.0.53\noptions edns0\n");
 
 #[test]
+fn a_pod_that_keeps_a_name_server_of_before_is_told_and_a_stub_domain_is_none() {
+    let question = |name: &str| {
+        format!(
+            "[ERROR] plugin/errors: 2 {name}. A: read udp 100.96.3.7:60211->10.20.0.53:53: i/o timeout"
+        )
+    };
+    for (names, status) in [
+        (["a.example.com", "b.example.org"], Status::Warn),
+        (["a.corp.example", "b.corp.example"], Status::Ok),
+    ] {
+        let mut node = crate::checks::node_sample::Sample::worker();
+        node.text(RESOLV, "nameserver 10.0.0.2\n");
+        node.pod("coredns-1", "running");
+        let pods = node.runtime().pods.as_mut().expect("it has pods");
+        pods.last_mut().expect("one").log = names.map(question).to_vec();
+        node.assert("dns.resolvers", status, "10.");
+    }
+}
+
+#[test]
 fn name_servers_are_there_and_not_too_many() {
     let cases = [
         (

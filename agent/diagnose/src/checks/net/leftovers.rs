@@ -2,14 +2,14 @@
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
-use quake_model::facts::Unseen;
+use quake_model::facts::{AddressFacts, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "net.leftovers",
-    title: "no interface of an earlier mode of Services is left",
+    title: "no interface of Services has an address of something else, or is left of an earlier mode",
     severity: Severity::Warning,
     tags: &["network"],
-    sources: &[Source::Network, Source::Files],
+    sources: &[Source::Network, Source::Files, Source::Names, Source::Reach],
     because: &[],
     why: "the host answers itself for the addresses that such an interface has",
     remedy: "ip link delete the interface, and reboot: a new node has none",
@@ -25,6 +25,14 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(link) = link.filter(|link| !link.addresses.is_empty()) else {
         return Verdict::ok("there is none");
     };
+    if let Some((address, name)) = foreign(node, &link.addresses) {
+        return Finding::new(
+            format!("this host answers itself for {address}, which {name} leads to: a Service has that address in externalIPs or in its status, and kube-proxy in IPVS mode gives it to {OF_IPVS}"),
+            format!("take {address} out of externalIPs (or the status) of that Service from a control plane: kubectl get services -A -o wide | grep {address}; then here: ip addr del {address}/32 dev {OF_IPVS}, and restart the pod of kube-proxy; forbid externalIPs (the admission plugin DenyServiceExternalIPs); certificates and DNS are right"),
+        )
+        .seen("addresses", format_args!("{OF_IPVS} has {address}"))
+        .fail();
+    }
     let manifests = node.survey().texts.iter().filter(|(path, _)| {
         path.starts_with("/etc/kubernetes/manifests/") && path.contains("kube-proxy")
     });
@@ -43,6 +51,18 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .seen("addresses", addresses.join(", "))
     .warn()
+}
+
+/// An address of the interface to which a name that the node needs leads, or a host that it connects to.
+fn foreign<'a>(node: &Node<'a>, own: &[AddressFacts]) -> Option<(&'a str, &'a str)> {
+    let names = node.survey().names.ok().into_iter().flatten();
+    let names = names.flat_map(|seen| seen.addresses.iter().map(|it| (it.as_str(), &seen.name)));
+    let hosts = node.survey().reach.ok().into_iter().flatten();
+    let hosts = hosts.map(|seen| (seen.host.as_str(), &seen.host));
+    let has = |address: &str| own.iter().any(|one| one.address == address);
+    let mut all = names.chain(hosts);
+    all.find(|(address, _)| has(address))
+        .map(|(address, name)| (address, name.as_str()))
 }
 
 #[cfg(test)]

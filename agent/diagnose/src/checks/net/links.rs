@@ -2,11 +2,10 @@
 
 use super::baked::of_another;
 use super::range::{Way, read_kernel_route};
-use super::{hairpin, loopback, packets};
+use super::{hairpin, loopback, packets, policy};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
-use quake_model::time::Timestamp;
 use std::net::{IpAddr, Ipv6Addr};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
@@ -26,7 +25,12 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         title: "the node has a default route for each of its address families",
         severity: Severity::Critical,
         tags: &["network"],
-        sources: &[Source::Network, Source::Files, Source::KernelLog],
+        sources: &[
+            Source::Network,
+            Source::Files,
+            Source::KernelLog,
+            Source::Programs,
+        ],
         because: &["net.links", "host.jobs"],
         why: "without a default route the node reaches nothing outside its subnet: no AWS, no API server, no mirror",
         remedy: "renew the lease: networkctl renew <interface>; for IPv6 with forwarding, accept_ra must be 2",
@@ -68,7 +72,7 @@ const VIRTUAL: &[&str] = &[
     "wireguard",
 ];
 
-fn is_own(name: &str) -> bool {
+pub(super) fn is_own(name: &str) -> bool {
     !VIRTUAL.iter().any(|start| name.starts_with(start))
 }
 
@@ -192,7 +196,7 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             None => without_v6(node).warn(),
         },
         (v4, v6) => {
-            if let Some(finding) = without_pods(node) {
+            if let Some(finding) = policy::lost(node) {
                 return finding.fail();
             }
             if let Some(verdict) = hairpin::of_load_balancer(node) {
@@ -206,42 +210,6 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             Verdict::ok(format!("a default route for {}", names.join(" and ")))
         }
     }
-}
-
-/// How the names of the host's ends of pods' links begin, with Calico, Cilium and the VPC CNI.
-const OF_PODS: &[&str] = &["cali", "lxc", "eni"];
-
-/// Pods that have links, and no route to any of them. Who else configures the network took the routes away: systemd-networkd
-/// removes those that it did not make when it starts (networkd.conf(5), `ManageForeignRoutes=`).
-fn without_pods(node: &Node<'_>) -> Option<Finding> {
-    let network = node.survey().network.ok()?;
-    let mut links = network.links.iter();
-    let link = links.find(|link| OF_PODS.iter().any(|start| link.name.starts_with(start)))?;
-    // Each link that is up has routes of IPv6 of its own.
-    let is_of_link = |to: &str| to.starts_with("fe80:") || to.starts_with("ff");
-    let leads_to_pods = |interface: &str| interface != "lo" && !is_own(interface);
-    if network
-        .routes
-        .iter()
-        .any(|route| leads_to_pods(&route.interface) && !is_of_link(&route.destination))
-    {
-        return None;
-    }
-    let finding = Finding::new(
-        format!(
-            "pods have links such as {}, and no route leads to any pod: somebody removed the routes of the pod network",
-            link.name
-        ),
-        "put ManageForeignRoutes=no and ManageForeignRoutingPolicyRules=no below [Network] into /etc/systemd/networkd.conf.d/99-pods.conf; systemctl restart systemd-networkd; then delete the pod of the network on this node (cilium, calico-node, aws-node): it makes the routes again",
-    );
-    let networkd = node.unit("systemd-networkd.service").ok().flatten();
-    Some(match networkd.filter(|unit| unit.main_started_us > 0) {
-        Some(unit) => {
-            let started = Timestamp(unit.main_started_us / 1000);
-            finding.seen("systemd-networkd", format_args!("started {started}"))
-        }
-        None => finding,
-    })
 }
 
 /// A default route over another interface than the instance's own: a second one whose DHCP brought it, or a VPN.

@@ -1,6 +1,7 @@
 //! Checks of the node's network: the machine's own part, and what can be reached from it.
 
 mod baked;
+mod drops;
 mod filters;
 mod hairpin;
 mod leftovers;
@@ -8,6 +9,7 @@ mod links;
 mod loopback;
 mod managers;
 mod packets;
+mod policy;
 mod ports;
 mod proxy;
 mod range;
@@ -18,6 +20,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+pub(super) use drops::CHECKS as DROPS;
 pub(super) use filters::CHECKS as FILTERS;
 pub(super) use leftovers::CHECKS as LEFTOVERS;
 pub(super) use links::CHECKS as LINKS;
