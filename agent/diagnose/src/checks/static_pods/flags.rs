@@ -1,5 +1,6 @@
 //! `staticpods.flags`: flags and volumes of static pods that are valid, and do harm.
 
+use super::harms;
 use super::manifest::{Manifest, manifests, words};
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::kubelet_config::kubernetes_minor;
@@ -9,12 +10,12 @@ use quake_formats::yaml::{Value, Yaml};
 use quake_model::facts::Unseen;
 
 /// A container of a manifest: its flags, each once for each time that it is given.
-struct Command<'a> {
+pub(super) struct Command<'a> {
     flags: Vec<(&'a str, &'a str)>,
 }
 
 impl Command<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
+    pub(super) fn get(&self, name: &str) -> Option<&str> {
         let mut own = self.flags.iter().rev().filter(|(flag, _)| *flag == name);
         own.next().map(|(_, value)| *value)
     }
@@ -37,13 +38,15 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             return finding.warn();
         }
         for container in containers(manifest) {
-            if container.text_of("name") != Some("kube-apiserver") {
-                continue;
-            }
+            let component = container.text_of("name").unwrap_or_default();
             let command = Command {
                 flags: flags(container),
             };
-            let mut found = ROWS.iter().filter_map(|row| row(node, &command));
+            let is_server = component == "kube-apiserver";
+            let own = ROWS.iter().filter(|_| is_server);
+            let own = own.filter_map(|row| row(node, &command));
+            let own = own.map(|(summary, fix)| (summary, fix.to_owned()));
+            let mut found = own.chain(harms::of(component, &command));
             if let Some((summary, fix)) = found.next() {
                 let finding = Finding::new(summary, fix).seen("file", manifest.path());
                 let finding = found.fold(finding, |finding, (summary, _)| {
@@ -123,18 +126,16 @@ fn too_many_at_once(node: &Node<'_>, command: &Command<'_>) -> Option<(String, &
     })
 }
 
-/// An audit log without an end (kube-apiserver, `--audit-log-maxsize` and `--audit-log-maxbackup`: 0 is no limit).
+/// Audit logs that are never removed: the file is cut at 100 MB by itself, and neither a count nor an age ends the old ones
+/// (kube-apiserver, `--audit-log-maxbackup` and `--audit-log-maxage`: 0 is no limit; `lumberjack.Logger`, `MaxSize`).
 fn endless_audit(_: &Node<'_>, command: &Command<'_>) -> Option<(String, &'static str)> {
     let path = command.get("audit-log-path").filter(|path| *path != "-")?;
-    let is_open = |flag: &str| command.number(flag).unwrap_or(0) == 0;
-    let open = ["audit-log-maxsize", "audit-log-maxbackup"]
-        .into_iter()
-        .find(|flag| is_open(flag))?;
-    Some((
+    let is_open = |flag: &&str| command.number(flag).unwrap_or(0) == 0;
+    ["audit-log-maxbackup", "audit-log-maxage"].iter().all(is_open).then(|| (
         format!(
-            "kube-apiserver writes {path} without --{open}: the log of audits fills the root volume"
+            "kube-apiserver writes {path} without --audit-log-maxbackup and --audit-log-maxage: old logs of audits stay, and fill the root volume"
         ),
-        "set auditLogMaxSize: 100 and auditLogMaxBackups: 10 for kubeAPIServer in kops edit cluster, then roll the control planes; ls -lh /var/log/kube-apiserver-audit* shows its size",
+        "set auditLogMaxBackups: 10 and auditLogMaxAge: 10 for kubeAPIServer in kops edit cluster, then roll the control planes; ls -lh /var/log/kube-apiserver-audit* shows their size",
     ))
 }
 
@@ -204,13 +205,43 @@ mod tests {
 
     #[test]
     fn flags_as_kops_writes_them_do_no_harm() {
-        with(&[
+        let mut flags = vec![
             "--authorization-mode=Node,RBAC",
             "--etcd-servers=https://127.0.0.1:4001",
             "--max-requests-inflight=800",
             "--audit-log-path=-",
-        ])
-        .assert(ID, Status::Ok, "manifests");
+        ];
+        with(&flags).assert(ID, Status::Ok, "manifests");
+        flags[3] = "--audit-log-path=/var/log/audit.log";
+        for limit in ["--audit-log-maxbackup=10", "--audit-log-maxage=10"] {
+            with(&[flags.as_slice(), &[limit]].concat()).assert(ID, Status::Ok, "manifests");
+        }
+    }
+
+    #[test]
+    fn a_value_of_a_row_is_found_and_others_are_not() {
+        for (flag, status, says) in [
+            (
+                "--service-node-port-range=10000-32767",
+                Status::Warn,
+                "--service-node-port-range",
+            ),
+            (
+                "--service-node-port-range=30000-32767",
+                Status::Ok,
+                "manifests",
+            ),
+            (
+                "--disable-admission-plugins=Foo,ServiceAccount",
+                Status::Warn,
+                "no token",
+            ),
+            ("--request-timeout=1m", Status::Ok, "manifests"),
+            ("--request-timeout=5s", Status::Warn, "--request-timeout=5s"),
+            ("--leader-elect=false", Status::Ok, "manifests"),
+        ] {
+            with(&[flag]).assert(ID, status, says);
+        }
     }
 
     #[test]

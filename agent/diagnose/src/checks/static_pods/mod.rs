@@ -1,6 +1,7 @@
 //! Checks of the pods that kubelet runs from files.
 
 mod flags;
+mod harms;
 mod issuer;
 mod manifest;
 mod manifests;
@@ -48,6 +49,7 @@ pub(super) const RUNNING: &[Check] = &[Check {
     tags: &["pods", "control-plane"],
     sources: &[Source::Runtime],
     because: &[
+        "apiserver.clients",
         "runtime.alive",
         "runtime.cgroup-driver",
         "images.pull",
