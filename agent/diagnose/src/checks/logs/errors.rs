@@ -90,7 +90,7 @@ pub(super) fn unexplained(
     });
     let first = groups.first()?;
     let from = &logs[first.log];
-    let (summary, fix) = told(first, from, texts);
+    let (summary, fix) = describe(first, from, texts);
     let mut finding = Finding::new(summary, fix);
     for group in groups.iter().take(SHOWN) {
         let name = match group.count {
@@ -110,7 +110,7 @@ pub(super) fn unexplained(
 }
 
 /// What is said of the first group, and the remedy: of a known line what it means.
-fn told(first: &Group<'_>, from: &Log<'_>, texts: &Texts) -> (String, String) {
+fn describe(first: &Group<'_>, from: &Log<'_>, texts: &Texts) -> (String, String) {
     let often = match first.count {
         1 => String::new(),
         count => format!(" {count} times"),

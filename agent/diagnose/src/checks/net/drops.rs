@@ -41,7 +41,7 @@ const ROWS: &[Row] = &[
     Row {
         counter: "linklocal_allowance_exceeded",
         harmless: 100,
-        means: "requests for names, metadata and time, of which an interface may send 1024 in a second",
+        means: "requests for names, metadata and time: an interface may send 1024 of them in a second",
         fix: "run node-local-dns (kubeDNS.nodeLocalDNS.enabled: true in the cluster spec), set ndots: 2 in pods that ask much, and find the pod that asks the metadata service again and again",
     },
     Row {
