@@ -1,6 +1,6 @@
 //! What is in the store, and whether it can be believed.
 
-use super::failure::store_failure;
+use super::failure::{metadata_of, store_failure};
 use super::hasher::digest_of;
 use super::layout::{Layout, archive_files, archive_manifest};
 use super::manifest::Manifest;
@@ -12,7 +12,7 @@ use quake_model::ports::PortError;
 use quake_model::spec::AssetKind;
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{ErrorKind, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -99,11 +99,11 @@ impl Entries {
             AssetKind::Plain => self.prove_file(&key.0)?,
             AssetKind::Archive => self.prove_members(&key.0)?,
         };
-        match before {
-            // Stamped as it was before it was read: a change while it was read is not blessed.
-            Some(stamp) if state.is_good() => self.stamp(key, &stamp),
-            None if state.is_good() => return Ok(EntryState::Absent),
-            _ => {}
+        // Stamped as it was before it was read: a change while it was read is not blessed.
+        if let Some(stamp) = before
+            && state.is_good()
+        {
+            self.stamp(key, &stamp);
         }
         Ok(state)
     }
@@ -318,15 +318,13 @@ impl Entries {
 }
 
 fn open(path: &Path) -> Result<Option<File>, PortError> {
-    let found = path.symlink_metadata();
-    match found {
-        Ok(found) if found.is_file() => File::open(path)
-            .map(Some)
-            .map_err(|error| store_failure(path, "read", &error)),
-        Ok(_) => Ok(None),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(error) => Err(store_failure(path, "read", &error)),
+    if !metadata_of(path)?.is_some_and(|found| found.is_file()) {
+        return Ok(None);
     }
+    let file = File::open(path);
+    file.map(Some)
+        .map_err(|error| store_failure(path, "read", &error))
 }
+
+#[cfg(test)]
+mod tests;

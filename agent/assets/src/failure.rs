@@ -2,6 +2,7 @@
 
 use nix::sys::statvfs::statvfs;
 use quake_model::ports::{Condition, PortError};
+use std::fs::Metadata;
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -23,6 +24,17 @@ pub(super) fn store_failure(path: &Path, what: &str, error: &std::io::Error) -> 
     match free_bytes(path) {
         Some(free) if full => described.seen("free-bytes", free),
         _ => described,
+    }
+}
+
+/// What stands at a path itself; `None` when nothing does.
+pub(super) fn metadata_of(path: &Path) -> Result<Option<Metadata>, PortError> {
+    match path.symlink_metadata() {
+        Ok(metadata) => Ok(Some(metadata)),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Ok(None)
+        }
+        Err(error) => Err(store_failure(path, "looked at", &error)),
     }
 }
 
@@ -86,6 +98,24 @@ mod tests {
             store_failure(here, "written", &denied).condition,
             Condition::Io
         );
+    }
+
+    #[test]
+    fn a_path_that_nothing_stands_at_is_told_apart_from_one_that_cannot_be_looked_at() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let file = folder.path().join("file");
+        std::fs::write(&file, "x").expect("ours");
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).expect("ours");
+        let too_long = folder.path().join("x".repeat(256));
+        let is_file = |path: &Path| metadata_of(path).map(|found| found.map(|it| it.is_file()));
+        assert_eq!(is_file(&file), Ok(Some(true)));
+        assert_eq!(is_file(&link), Ok(Some(false)));
+        for absent in [folder.path().join("absent"), file.join("below")] {
+            assert_eq!(is_file(&absent), Ok(None), "{}", absent.display());
+        }
+        let error = is_file(&too_long).expect_err("no name is so long");
+        assert_eq!(error.condition, Condition::Io);
     }
 
     #[test]

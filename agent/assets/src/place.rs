@@ -4,7 +4,7 @@
 //! store is linked; one wanted with another mode, or on another filesystem, is copied (the kernel shares
 //! the blocks where the filesystem can).
 
-use super::failure::store_failure;
+use super::failure::{metadata_of, store_failure};
 use super::staging::sync_folder;
 use quake_model::facts::Placed;
 use quake_model::ports::{Condition, PortError};
@@ -98,17 +98,6 @@ fn make_parents(parent: &Path) -> Result<(), PortError> {
         }
         _ => store_failure(parent, "made", &error),
     })
-}
-
-/// What stands at a path itself; `None` when nothing does.
-fn metadata_of(path: &Path) -> Result<Option<Metadata>, PortError> {
-    match path.symlink_metadata() {
-        Ok(metadata) => Ok(Some(metadata)),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Ok(None)
-        }
-        Err(error) => Err(store_failure(path, "looked at", &error)),
-    }
 }
 
 fn is_same_file(a: &Metadata, b: &Metadata) -> bool {

@@ -122,6 +122,33 @@ fn equal_bytes_in_a_file_of_its_own_are_the_same() {
 }
 
 #[test]
+fn bytes_are_the_same_to_the_last_and_unreadable_ones_are_an_error() {
+    let fixture = fixture();
+    let other = fixture.source.with_file_name("other");
+    let long = "program".repeat(40_000);
+    for (first, second, expected) in [
+        ("program", "program", true),
+        ("", "", true),
+        ("program", "prograM", false),
+        ("program", "progra", false),
+        ("program", "program2", false),
+        (&long, &long, true),
+        (&long, &long[..long.len() - 1], false),
+    ] {
+        std::fs::write(&fixture.source, first).expect("ours");
+        std::fs::write(&other, second).expect("ours");
+        let (lengths, same) = (
+            (first.len(), second.len()),
+            have_same_bytes(&fixture.source, &other),
+        );
+        assert_eq!(same, Ok(expected), "{lengths:?}");
+    }
+    let directory = fixture.source.parent().expect("it has one");
+    let error = have_same_bytes(&fixture.source, directory).expect_err("a directory");
+    assert_eq!(error.condition, Condition::Io);
+}
+
+#[test]
 fn a_directory_in_the_way_is_never_replaced() {
     let fixture = fixture();
     std::fs::create_dir_all(&fixture.target).expect("ours");
