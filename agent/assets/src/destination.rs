@@ -3,6 +3,7 @@
 
 use super::failure::store_failure;
 use super::layout::{Layout, archive_files};
+use super::lock::is_named;
 use super::staging::{Staged, Staging, remove};
 use super::unpack::Member;
 use quake_model::ports::PortError;
@@ -104,19 +105,11 @@ fn partial(path: &Path) -> Result<Option<PartialFile>, PortError> {
         return Ok(None);
     }
     // Between the open and the lock its owner may have finished, and the name be gone or another file's.
-    let is_named = same_file(path, &file);
-    Ok(is_named.then(|| PartialFile {
+    let found = file.metadata().map_err(broken)?;
+    Ok(is_named(path, &found).then(|| PartialFile {
         place: Place::Partial(path.to_owned()),
         file,
     }))
-}
-
-fn same_file(path: &Path, file: &File) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    match (path.symlink_metadata(), file.metadata()) {
-        (Ok(named), Ok(open)) => (named.dev(), named.ino()) == (open.dev(), open.ino()),
-        _ => false,
-    }
 }
 
 impl PartialFile {
@@ -172,5 +165,107 @@ impl Content {
             Self::File(landed) => landed.discard(),
             Self::Folder(folder, _) => drop(folder),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quake_model::digest::{Algorithm, Digest};
+    use std::io::Write;
+
+    struct Fixture {
+        scratch: tempfile::TempDir,
+        layout: Layout,
+        staging: Arc<Staging>,
+        asset: AssetSpec,
+    }
+
+    fn fixture() -> Fixture {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let layout = Layout::new(scratch.path().join("store"));
+        Fixture {
+            staging: Staging::open(&layout).expect("ours"),
+            asset: AssetSpec {
+                name: "kubelet".to_owned(),
+                digest: Digest::from_bytes(Algorithm::Sha256, &[7; 32]),
+                urls: Vec::new(),
+                kind: AssetKind::Plain,
+            },
+            scratch,
+            layout,
+        }
+    }
+
+    impl Fixture {
+        fn open(&self) -> PartialFile {
+            match Destination::open(&self.layout, &self.staging, &self.asset) {
+                Ok(Destination::File(landed)) => landed,
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_file_that_came_in_part_stays_if_it_is_worth_keeping() {
+        for (length, stays) in [
+            (0, false),
+            (WORTH_KEEPING - 1, false),
+            (WORTH_KEEPING, true),
+            (WORTH_KEEPING + 1, true),
+        ] {
+            let fixture = fixture();
+            let landed = fixture.open();
+            landed.file.set_len(length).expect("ours");
+            let path = landed.path().to_owned();
+            assert_eq!(path, fixture.layout.partial(&fixture.asset.digest));
+            drop(landed);
+            assert_eq!(path.exists(), stays, "{length}");
+            if stays {
+                let landed = fixture.open();
+                assert_eq!(landed.path(), path);
+                assert_eq!(landed.file.metadata().expect("ours").len(), length);
+                Destination::File(landed).empty().expect("ours");
+                assert!(!path.exists(), "what was emptied is not worth keeping");
+            }
+        }
+    }
+
+    #[test]
+    fn wrong_bytes_are_forgotten_however_many_they_are() {
+        let fixture = fixture();
+        let landed = fixture.open();
+        landed.file.set_len(WORTH_KEEPING).expect("ours");
+        let path = landed.path().to_owned();
+        Content::File(landed).discard();
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn an_agent_beside_another_one_at_the_same_asset_has_a_file_of_its_own() {
+        let fixture = fixture();
+        let (mut first, mut second) = (fixture.open(), fixture.open());
+        assert!(second.path().starts_with(fixture.layout.staging()));
+        first.file.write_all(b"first").expect("ours");
+        second.file.write_all(b"second").expect("ours");
+        second.set_mode(0o751).expect("ours");
+        for (landed, name, expected) in [(first, "a", "first"), (second, "b", "second")] {
+            let target = fixture.scratch.path().join(name);
+            landed.keep(&target).expect("nothing is in the way");
+            assert_eq!(std::fs::read_to_string(&target).expect("ours"), expected);
+        }
+        let mode = fixture.scratch.path().join("b").metadata().expect("ours");
+        assert_eq!(mode.permissions().mode() & 0o7777, 0o751);
+        let left = std::fs::read_dir(fixture.layout.staging()).expect("ours");
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_kept_is_an_error() {
+        let fixture = fixture();
+        let landed = fixture.open();
+        let error = landed.keep(fixture.scratch.path());
+        let error = error.expect_err("a directory stands there");
+        assert_eq!(error.condition, quake_model::ports::Condition::Io);
     }
 }

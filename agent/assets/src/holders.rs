@@ -21,6 +21,15 @@ impl Holder {
         self.user.is_some_and(|user| user != own && user != 0)
     }
 
+    #[cfg(test)]
+    pub(super) fn of_user(user: u32) -> Self {
+        Self {
+            process: 812,
+            command: "backup".to_owned(),
+            user: Some(user),
+        }
+    }
+
     fn new(process: u32) -> Self {
         let folder = Path::new("/proc").join(process.to_string());
         let command = std::fs::read_to_string(folder.join("comm")).unwrap_or_default();

@@ -109,7 +109,7 @@ fn is_private(found: &Metadata) -> bool {
 }
 
 /// Whether the file at `path` is this one: it may have been replaced between its opening and its lock.
-fn is_named(path: &Path, found: &Metadata) -> bool {
+pub(super) fn is_named(path: &Path, found: &Metadata) -> bool {
     let named = path.symlink_metadata();
     named.is_ok_and(|named| (named.dev(), named.ino()) == (found.dev(), found.ino()))
 }
@@ -213,6 +213,117 @@ mod tests {
         assert_ne!(path.metadata().expect("ours").ino(), before);
         assert_eq!(mode(&path), 0o600);
         drop(lock);
+    }
+
+    #[test]
+    fn a_lock_is_free_while_nobody_holds_it_and_unknown_is_not_free() {
+        let (folder, path) = fixture();
+        assert!(is_free(&path), "it is not there");
+        let lock = Lock::take(&path, LockMode::Shared).expect("nobody holds it");
+        assert!(!is_free(&path));
+        drop(lock);
+        assert!(is_free(&path));
+        let too_long = folder.path().join("x".repeat(256));
+        assert!(!is_free(&too_long), "it cannot be opened");
+    }
+
+    #[test]
+    fn a_lock_file_is_private_if_it_is_a_file_of_this_user_that_nobody_else_may_open() {
+        let (folder, path) = fixture();
+        std::fs::write(&path, "").expect("ours");
+        for (mode, expected) in [
+            (0o600, true),
+            (0o700, true),
+            (0o640, false),
+            (0o604, false),
+            (0o602, false),
+        ] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
+            let found = path.metadata().expect("ours");
+            assert_eq!(is_private(&found), expected, "{mode:o}");
+        }
+        std::fs::set_permissions(folder.path(), Permissions::from_mode(0o700)).expect("ours");
+        let found = folder.path().metadata().expect("ours");
+        assert!(!is_private(&found), "a directory");
+        // A file of another user: root's where this is not root.
+        std::fs::set_permissions(&path, Permissions::from_mode(0o600)).expect("ours");
+        let others = match std::os::unix::fs::chown(&path, Some(65534), None) {
+            Ok(()) => path.as_path(),
+            Err(_) => Path::new("/proc/1/environ"),
+        };
+        assert!(!is_private(&others.metadata().expect("it is there")));
+    }
+
+    #[test]
+    fn a_lock_file_is_replaced_if_others_can_open_it_and_no_agent_holds_it() {
+        let (_folder, path) = fixture();
+        let (own, foreign) = (Holder::of_user(own_user()), Holder::of_user(own_user() + 1));
+        std::fs::write(&path, "").expect("ours");
+        let file = File::open(&path).expect("ours");
+        let other = File::open(&path).expect("ours");
+        for (mode, is_held, holders, expected) in [
+            (0o600, false, vec![], false),
+            (0o600, true, vec![foreign.clone()], false),
+            (0o644, false, vec![], true),
+            (0o644, true, vec![], false),
+            (0o644, true, vec![foreign.clone()], true),
+            (0o644, true, vec![own.clone()], false),
+            (0o644, true, vec![foreign, own], false),
+        ] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
+            let found = path.metadata().expect("ours");
+            let may = may_replace(&file, &found, is_held, &holders);
+            assert_eq!(may, expected, "{mode:o} {is_held} {holders:?}");
+        }
+        drop(file);
+        other.lock_shared().expect("nobody holds it");
+        let file = File::open(&path).expect("ours");
+        let found = file.metadata().expect("ours");
+        assert!(!may_replace(&file, &found, false, &[]), "it is shared");
+    }
+
+    #[test]
+    fn a_new_lock_file_takes_the_place_of_the_old_one_alone() {
+        let (_folder, path) = fixture();
+        let beside = path.with_extension("lock-new");
+        let inode = |path: &Path| path.metadata().expect("it is there").ino();
+        std::fs::write(&path, "").expect("ours");
+        let old = path.metadata().expect("ours");
+        // One that others can open is no new lock file; the next try makes another one.
+        std::fs::write(&beside, "").expect("ours");
+        std::fs::set_permissions(&beside, Permissions::from_mode(0o644)).expect("ours");
+        replace(&path, &old).expect("it is removed");
+        assert!(!beside.exists());
+        assert_eq!(inode(&path), old.ino());
+        // Another agent replaces the old one at this moment.
+        let busy = open(&beside, OpenOptions::new().create(true)).expect("ours");
+        busy.lock().expect("nobody holds it");
+        replace(&path, &old).expect("that agent goes on");
+        assert!(beside.exists());
+        assert_eq!(inode(&path), old.ino());
+        drop(busy);
+        replace(&path, &old).expect("nothing is in the way");
+        assert!(!beside.exists());
+        assert_ne!(inode(&path), old.ino());
+        assert_eq!(mode(&path), 0o600);
+        // What stands there now is not the file that was looked at.
+        let new = inode(&path);
+        replace(&path, &old).expect("nothing is to be done");
+        assert!(!beside.exists());
+        assert_eq!(inode(&path), new);
+    }
+
+    #[test]
+    fn a_lock_that_was_replaced_is_not_the_named_one() {
+        let (_folder, path) = fixture();
+        std::fs::write(&path, "").expect("ours");
+        let found = path.metadata().expect("ours");
+        assert!(is_named(&path, &found));
+        // It stays, so that the next file is another inode.
+        std::fs::rename(&path, path.with_extension("old")).expect("ours");
+        assert!(!is_named(&path, &found));
+        std::fs::write(&path, "").expect("ours");
+        assert!(!is_named(&path, &found));
     }
 
     #[test]
