@@ -7,6 +7,7 @@ use super::layout::archive_files;
 use super::unpack::unpack;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::ports::{Condition, PortError};
+use rustix::process::{getpid, getpriority_process, setpriority_process};
 use std::io::{Read, Seek, SeekFrom, Write};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -122,21 +123,30 @@ impl Ingest {
 /// The thread of a plain file, while it is one: unpacking is what takes longest and cannot be shared out, so where
 /// processors are scarce archives go first, at three to one. With equal shares the last archive is alone on one
 /// processor at the end.
-struct Behind;
+struct Behind {
+    usual: i32,
+}
 
 impl Behind {
     fn archives() -> Self {
         // On Linux the priority is the thread's own. Where it is refused, only the order of the ends is another.
-        let _ = rustix::process::setpriority_process(None, 5);
-        Self
+        let usual = usual_priority();
+        let _ = setpriority_process(None, usual + 5);
+        Self { usual }
     }
 }
 
 impl Drop for Behind {
     fn drop(&mut self) {
         // Refused without CAP_SYS_NICE: the thread then stays behind, and whatever it does next, does.
-        let _ = rustix::process::setpriority_process(None, 0);
+        let _ = setpriority_process(None, self.usual);
     }
+}
+
+/// The priority of the process' first thread, which nothing here changes. This thread's own may still be that of an
+/// earlier file.
+fn usual_priority() -> i32 {
+    getpriority_process(Some(getpid())).unwrap_or(0)
 }
 
 fn ended_early() -> PortError {
@@ -209,3 +219,6 @@ fn resume(landed: &mut PartialFile, incoming: &mut IngestReader) -> std::io::Res
 fn unreadable(error: &std::io::Error) -> PortError {
     PortError::new(Condition::Io, "the source of an asset cannot be read").because(error)
 }
+
+#[cfg(test)]
+mod tests;

@@ -149,3 +149,68 @@ impl Read for IngestReader {
         Ok(count)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hasher::digest_of;
+
+    fn reader(portions: &[&'static [u8]]) -> IngestReader {
+        let (sender, receiver) = mpsc::channel(8);
+        for portion in portions {
+            let sent = sender.try_send(Portion::Memory(Bytes::from_static(portion)));
+            sent.expect("there is room");
+        }
+        IngestReader::new(Origin::Network(receiver), Algorithm::Sha256)
+    }
+
+    #[test]
+    fn each_byte_is_counted_once_however_it_is_read() {
+        let mut incoming = reader(&[b"the first", b"the second"]);
+        incoming.count_in(b"before ");
+        let mut three = [0; 3];
+        assert_eq!(incoming.read(&mut three).expect("memory reads"), 3);
+        assert_eq!(&three, b"the");
+        let rest = incoming.next().expect("memory reads");
+        assert_eq!(rest.as_deref(), Some(b" first".as_slice()));
+        incoming.drain().expect("memory reads");
+        assert_eq!(incoming.read(&mut three).expect("memory reads"), 0);
+        let stats = incoming.finish();
+        let all = b"before the firstthe second";
+        assert_eq!(stats.size, all.len() as u64);
+        assert_eq!(stats.head, all);
+        let digest = digest_of(Algorithm::Sha256, all.as_slice());
+        assert_eq!(stats.digest, digest.expect("memory reads"));
+    }
+
+    #[test]
+    fn of_many_bytes_the_first_are_remembered() {
+        const PORTION: &[u8] = &[b'x'; HEAD_BYTES - 1];
+        let mut incoming = reader(&[PORTION, b"yz", b"z"]);
+        incoming.drain().expect("memory reads");
+        let stats = incoming.finish();
+        assert_eq!(stats.head, [PORTION, b"y"].concat());
+        let mut incoming = reader(&[]);
+        for portion in [PORTION, b"yz", b"z"] {
+            incoming.count_in(portion);
+        }
+        assert_eq!(incoming.finish().head, [PORTION, b"y"].concat());
+    }
+
+    #[test]
+    fn bytes_on_the_disk_are_read_in_portions() {
+        let step = READ_BYTES as u64;
+        let file = Arc::new(tempfile::tempfile().expect("a scratch file"));
+        let portions = |from, until| -> Vec<(u64, u64)> {
+            let file = Arc::clone(&file);
+            let portions = Spilled { file, from, until }.portions();
+            portions.map(|it| (it.from, it.from + it.len())).collect()
+        };
+        let whole = (5, 5 + step);
+        assert_eq!(portions(5, 5), []);
+        assert_eq!(portions(5, 6), [(5, 6)]);
+        assert_eq!(portions(5, 5 + step), [whole]);
+        let rest = (5 + step, 6 + step);
+        assert_eq!(portions(5, 6 + step), [whole, rest]);
+    }
+}
