@@ -14,7 +14,7 @@ use quake_model::ports::{AssetFetched, PortError};
 use quake_model::spec::{AssetKind, AssetSpec};
 use std::fs::File;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The mode of a plain asset in the store: nearly all are programs, which can then be linked into place.
@@ -80,11 +80,7 @@ impl Committer {
         let target = self.layout.archive(&asset.digest);
         let old = self.staging.make_folder()?;
         old.swallow(&target)?;
-        match folder.keep(&target) {
-            // Another agent that fetched the same asset may have been faster by this much.
-            Err(_) if archive_manifest(&target).is_file() => Ok(()),
-            kept => kept,
-        }
+        keep_unless_kept(folder, &target)
     }
 
     fn write_manifest(
@@ -156,10 +152,44 @@ impl Committer {
     }
 }
 
+/// Moves an unpacked archive to its name, where nothing stood a moment ago: another agent that fetched the same asset
+/// may have been faster by this much.
+fn keep_unless_kept(folder: Staged, target: &Path) -> Result<(), PortError> {
+    match folder.keep(target) {
+        Err(_) if archive_manifest(target).is_file() => Ok(()),
+        kept => kept,
+    }
+}
+
 /// Two rehearsals leave the same tree, times included.
 fn write_ageless(staged: &Staged, mut file: File, text: &str) -> Result<(), PortError> {
     let written = file
         .write_all(text.as_bytes())
         .and_then(|()| file.set_modified(std::time::SystemTime::UNIX_EPOCH));
     written.map_err(|error| store_failure(staged.path(), "written", &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_archive_that_another_agent_kept_a_moment_ago_stays_and_anything_else_is_an_error() {
+        let scratch = tempfile::tempdir().expect("a scratch directory");
+        let staging = Staging::open(&Layout::new(scratch.path().join("store"))).expect("ours");
+        let target = scratch.path().join("archive");
+        let keep = |text: &str| {
+            let folder = staging.make_folder().expect("ours");
+            std::fs::write(archive_manifest(folder.path()), text).expect("ours");
+            keep_unless_kept(folder, &target)
+        };
+        std::fs::create_dir_all(archive_files(&target)).expect("ours");
+        let error = keep("mine").expect_err("a directory without a manifest is no archive");
+        assert_eq!(error.condition, quake_model::ports::Condition::Io);
+        std::fs::remove_dir_all(&target).expect("ours");
+        assert_eq!(keep("the first"), Ok(()));
+        assert_eq!(keep("the second"), Ok(()));
+        let kept = std::fs::read_to_string(archive_manifest(&target));
+        assert_eq!(kept.expect("it is there"), "the first");
+    }
 }

@@ -58,6 +58,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_file_whose_manifest_is_lost_is_described_by_what_stands_there() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let path = folder.path().join("kubelet");
+        let digest = Digest::from_bytes(quake_model::digest::Algorithm::Sha256, &[7; 32]);
+        std::fs::write(&path, "program").expect("ours");
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o2751);
+        std::fs::set_permissions(&path, mode).expect("ours");
+        let manifest = Manifest::of_file(&digest, &path).expect("a file");
+        let [file] = manifest.files.as_slice() else {
+            panic!("{manifest:?}");
+        };
+        assert_eq!((manifest.size, file.size, file.mode), (7, 7, 0o2751));
+        assert_eq!(manifest.asset, digest.to_string());
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).expect("ours");
+        for other in [link.as_path(), folder.path(), &folder.path().join("absent")] {
+            assert_eq!(Manifest::of_file(&digest, other), None, "{other:?}");
+        }
+    }
+
+    #[test]
     fn of_several_files_of_one_name_the_one_in_the_fewest_folders_is_found() {
         let manifest = Manifest {
             asset: String::new(),

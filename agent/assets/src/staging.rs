@@ -154,13 +154,8 @@ pub(super) fn stale(layout: &Layout) -> Vec<PathBuf> {
 
 /// Makes a directory that only its owner can enter, and its parents.
 fn make_closed(folder: &Path) -> Result<(), PortError> {
-    let made = std::fs::create_dir_all(folder).and_then(|()| {
-        let found = folder.metadata()?;
-        match found.permissions().mode() & 0o077 {
-            0 => Ok(()),
-            _ => std::fs::set_permissions(folder, Permissions::from_mode(0o700)),
-        }
-    });
+    let made = std::fs::create_dir_all(folder)
+        .and_then(|()| std::fs::set_permissions(folder, Permissions::from_mode(0o700)));
     made.map_err(|error| store_failure(folder, "made", &error))
 }
 
@@ -190,6 +185,7 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), PortError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_model::ports::Condition;
 
     fn layout() -> (tempfile::TempDir, Layout) {
         let folder = tempfile::tempdir().expect("a scratch directory");
@@ -238,6 +234,61 @@ mod tests {
         std::fs::write(layout.staging().join("1-1"), "half").expect("ours");
         remove_stale(&layout);
         assert_eq!(staged_names(&layout), 0);
+    }
+
+    #[test]
+    fn only_its_owner_enters_the_staging_directory_whoever_made_it() {
+        let (_folder, layout) = layout();
+        std::fs::create_dir_all(layout.staging()).expect("ours");
+        let open = Permissions::from_mode(0o755);
+        std::fs::set_permissions(layout.staging(), open).expect("ours");
+        let _staging = Staging::open(&layout).expect("ours");
+        let found = layout.staging().metadata().expect("it is there");
+        assert_eq!(found.permissions().mode() & 0o7777, 0o700);
+    }
+
+    #[test]
+    fn what_cannot_be_kept_or_moved_out_of_the_way_is_an_error() {
+        let (folder, layout) = layout();
+        let staging = Staging::open(&layout).expect("ours");
+        let target = folder.path().join("target");
+        let old = staging.make_folder().expect("ours");
+        assert_eq!(old.swallow(&target), Ok(()), "nothing stands there");
+        std::fs::create_dir_all(target.join("inside")).expect("ours");
+        let (file, _) = staging.make_file().expect("ours");
+        let error = file.keep(&target).expect_err("a directory stands there");
+        assert_eq!(error.condition, Condition::Io);
+        assert_eq!(old.swallow(&target), Ok(()));
+        assert!(!target.exists(), "it is out of the way");
+        std::fs::create_dir_all(&target).expect("ours");
+        let error = old.swallow(&target).expect_err("its place is taken");
+        assert_eq!(error.condition, Condition::Io);
+        assert!(target.exists());
+        assert_eq!(staged_names(&layout), 1, "what was not kept is removed");
+        drop(old);
+        assert_eq!(staged_names(&layout), 0);
+    }
+
+    #[test]
+    fn a_directory_is_removed_whole_whatever_an_earlier_removal_left() {
+        let (folder, layout) = layout();
+        let archive = folder.path().join("ab.d");
+        let aside = format!("removed-{}-ab.d", std::process::id());
+        std::fs::create_dir_all(layout.staging().join(aside).join("files")).expect("ours");
+        std::fs::create_dir_all(archive.join("files")).expect("ours");
+        remove_whole(&layout, &archive);
+        assert!(!archive.exists());
+        assert_eq!(staged_names(&layout), 0);
+    }
+
+    #[test]
+    fn a_directory_is_removed_where_it_is_if_nothing_can_be_staged() {
+        let (folder, layout) = layout();
+        let archive = folder.path().join("ab.d");
+        std::fs::create_dir_all(archive.join("files")).expect("ours");
+        std::fs::write(layout.folder(), "no directory").expect("ours");
+        remove_whole(&layout, &archive);
+        assert!(!archive.exists());
     }
 
     #[test]

@@ -104,8 +104,12 @@ const UNIQUE_MOUNT: StatxFlags = StatxFlags::from_bits_retain(0x4000);
 /// The mount of a path; `None` where there is none, or on an older kernel.
 fn mount_id(path: &Path) -> Option<u64> {
     let found = statx(CWD, path, AtFlags::empty(), UNIQUE_MOUNT).ok()?;
-    let has_it = found.stx_mask & UNIQUE_MOUNT.bits() != 0;
-    has_it.then_some(found.stx_mnt_id)
+    unique_id(found.stx_mask, found.stx_mnt_id)
+}
+
+/// What the kernel says of a mount, where its mask says that it knows the flag.
+fn unique_id(mask: u32, id: u64) -> Option<u64> {
+    (mask & UNIQUE_MOUNT.bits() != 0).then_some(id)
 }
 
 #[cfg(test)]
@@ -144,6 +148,51 @@ mod tests {
         assert!(fresh.holds(&paths, "first") && !fresh.holds(&paths, "second"));
         let durable = Stamp::from_paths(&paths, "first", true).expect("a file");
         assert!(durable.holds(&paths, "second"));
+    }
+
+    #[test]
+    fn a_mount_is_known_where_the_kernel_knows_the_flag() {
+        for (mask, expected) in [
+            (0x4fff, Some(7)),
+            (0x4000, Some(7)),
+            (0xfff, None),
+            (0, None),
+        ] {
+            assert_eq!(unique_id(mask, 7), expected, "{mask:#x}");
+        }
+    }
+
+    #[test]
+    fn a_stamp_follows_the_file_that_it_knows_alone() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let paths = ["a", "b", "c"].map(|name| folder.path().join(name));
+        for path in &paths {
+            std::fs::write(path, "program").expect("ours");
+        }
+        let [a, b, c] = paths
+            .each_ref()
+            .map(|path| Inode::at(path).expect("a file"));
+        let mut stamp = Stamp::from_paths(&paths[..2], "now", true).expect("files");
+        assert!(!stamp.follow(c, a));
+        assert!(stamp.holds(&paths[..2], "now"));
+        assert!(stamp.follow(b, c));
+        assert!(stamp.holds(&[paths[0].clone(), paths[2].clone()], "now"));
+        assert!(!stamp.holds(&paths[..2], "now"));
+    }
+
+    #[test]
+    fn only_regular_files_are_stamped() {
+        let folder = tempfile::tempdir().expect("a scratch directory");
+        let (file, link) = (folder.path().join("a"), folder.path().join("link"));
+        std::fs::write(&file, "program").expect("ours");
+        std::os::unix::fs::symlink(&file, &link).expect("ours");
+        let absent = folder.path().join("absent");
+        for other in [link, absent, folder.path().to_owned()] {
+            assert_eq!(Inode::at(&other), None);
+            let stamp = Stamp::from_paths(&[file.clone(), other], "now", true);
+            assert_eq!(stamp, None);
+        }
+        assert_eq!(Stamp::read(&file), None, "it is no stamp");
     }
 
     #[test]

@@ -57,6 +57,22 @@ async fn a_store_told_to_stay_off_the_network_asks_nobody() {
     );
 }
 
+/// How many bytes the files of an asset have.
+async fn size_of(store: &AssetStore, asset: &AssetSpec) -> u64 {
+    let listed = store.list().await.expect("it can be read");
+    let entry = listed.iter().find(|entry| entry.digest == asset.digest);
+    let manifest = &entry.expect("it is there").manifest;
+    let archive = archive_files(&store.layout.archive(&asset.digest));
+    let size = |file: &Member| {
+        let path = match asset.kind {
+            AssetKind::Plain => store.layout.file(&asset.digest),
+            AssetKind::Archive => archive.join(&file.path),
+        };
+        path.metadata().expect("it is there").len()
+    };
+    manifest.files.iter().map(size).sum()
+}
+
 #[tokio::test]
 async fn a_placeholder_is_never_taken_for_a_verified_asset() {
     let fixture = Fixture::new();
@@ -68,9 +84,9 @@ async fn a_placeholder_is_never_taken_for_a_verified_asset() {
     );
     for asset in [&kubelet, &cni] {
         assert_eq!(stubs.has_asset(asset).await, Ok(false));
-        fetch(&stubs, asset)
-            .await
-            .expect("a placeholder needs nothing");
+        let fetched = fetch(&stubs, asset).await;
+        let fetched = fetched.expect("a placeholder needs nothing");
+        assert_eq!(fetched.bytes, size_of(&stubs, asset).await);
         assert_eq!(stubs.has_asset(asset).await, Ok(true));
         assert_eq!(
             fixture.store(AssetSource::Fetch).has_asset(asset).await,
