@@ -216,6 +216,19 @@ mod tests {
     }
 
     #[test]
+    fn a_lock_that_is_held_alone_is_not_shared_whoever_may_open_its_file() {
+        let (_folder, path) = fixture();
+        for mode in [0o600, 0o644] {
+            std::fs::write(&path, "").expect("ours");
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).expect("ours");
+            let alone = File::open(&path).expect("ours");
+            alone.lock().expect("nobody holds it");
+            let error = Lock::share(&path).expect_err("it is held alone");
+            assert_eq!(error.condition, Condition::NotReady, "{mode:o}");
+        }
+    }
+
+    #[test]
     fn a_lock_is_free_while_nobody_holds_it_and_unknown_is_not_free() {
         let (folder, path) = fixture();
         assert!(is_free(&path), "it is not there");

@@ -270,6 +270,31 @@ mod tests {
     }
 
     #[test]
+    fn what_is_staged_has_the_mode_that_it_is_given_whatever_the_mask() {
+        let (folder, layout) = layout();
+        let staging = Staging::open(&layout).expect("ours");
+        let staged = staging.make_folder().expect("ours");
+        let target = folder.path().join("archive");
+        staged.set_mode(0o777).expect("ours");
+        staged.keep(&target).expect("nothing is in the way");
+        let found = target.metadata().expect("it is there");
+        assert_eq!(found.permissions().mode() & 0o7777, 0o777);
+    }
+
+    #[test]
+    fn where_nothing_can_be_made_or_made_durable_an_error_says_so() {
+        let (_folder, layout) = layout();
+        let staging = Staging::open(&layout).expect("ours");
+        assert_eq!(sync_folder(&layout.staging()), Ok(()));
+        std::fs::remove_dir(layout.staging()).expect("ours");
+        let made = staging.make_file().map(|_| ());
+        for result in [made, sync_folder(&layout.staging())] {
+            let error = result.expect_err("the directory is gone");
+            assert_eq!(error.condition, Condition::Io);
+        }
+    }
+
+    #[test]
     fn a_directory_is_removed_whole_whatever_an_earlier_removal_left() {
         let (folder, layout) = layout();
         let archive = folder.path().join("ab.d");

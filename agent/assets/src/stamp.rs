@@ -163,6 +163,21 @@ mod tests {
     }
 
     #[test]
+    fn linux_6_8_and_newer_know_the_mount_of_a_path() {
+        let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").expect("Linux");
+        let numbers: Vec<u32> = release
+            .split(['.', '-'])
+            .map_while(|it| it.parse().ok())
+            .collect();
+        let knows_mounts = numbers.as_slice() >= [6, 8].as_slice();
+        assert_eq!(
+            mount_id(Path::new("/")).is_some(),
+            knows_mounts,
+            "{release}"
+        );
+    }
+
+    #[test]
     fn a_stamp_follows_the_file_that_it_knows_alone() {
         let folder = tempfile::tempdir().expect("a scratch directory");
         let paths = ["a", "b", "c"].map(|name| folder.path().join(name));

@@ -88,6 +88,8 @@ async fn bytes_that_come_by_every_way_are_counted_once_and_in_their_order() {
     assert_eq!(arrival.received, 100);
     for count in [10, PORTION_BYTES + 5, 0, PORTION_BYTES - 15, PORTION_BYTES] {
         arrival.take(take(count)).await.expect("the disk takes it");
+        let waits = arrival.portion.len();
+        assert!(waits < PORTION_BYTES, "{waits} bytes wait in memory");
     }
     let before = arrival.received;
     let late = take(10);
@@ -154,7 +156,7 @@ fn a_source_that_cannot_be_read_is_an_error() {
 fn a_thread_is_behind_the_others_for_as_long_as_it_takes_a_file() {
     let thread = std::thread::spawn(|| {
         let own = || getpriority_process(None).expect("a thread has one");
-        let usual = usual_priority();
+        let usual = getpriority_process(Some(getpid())).expect("a process has one");
         let behind = Behind::archives();
         assert_eq!(own(), (usual + 5).min(19));
         drop(behind);
