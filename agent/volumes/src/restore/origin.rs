@@ -114,6 +114,18 @@ mod tests {
     }
 
     #[test]
+    fn a_host_names_a_member_and_a_cluster_as_kops_writes_them() {
+        for (host, wanted) in [
+            ("etcd-a.internal.c.example", Some(("etcd-a", "c.example"))),
+            ("etcd-a.internal.", None),
+            ("api.internal.c.example", None),
+            ("etcd-a.c.example", None),
+        ] {
+            assert_eq!(kops_name(host), wanted, "{host}");
+        }
+    }
+
+    #[test]
     fn the_members_of_a_snapshot_say_whose_it_is() {
         let a = ("etcd-a", "https://etcd-a.internal.c.example:2380");
         let gone = ("etcd-z", "https://etcd-z.internal.c.example:2380");

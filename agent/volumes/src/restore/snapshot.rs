@@ -210,3 +210,43 @@ fn for_each(
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_blocks_of_a_file_are_hashed_and_nothing_behind_them() {
+        for length in [1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 7] {
+            let mut bytes: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+            let hash = Sha256::digest(&bytes);
+            bytes.extend_from_slice(&hash);
+            let proven = proven_hash(&bytes, length as u64);
+            assert_eq!(proven, Ok(hexadecimal(&hash)), "{length} bytes");
+            bytes[length - 1] ^= 1;
+            let error = proven_hash(&bytes, length as u64).expect_err("a bit flipped");
+            assert!(matches!(error, SnapshotError::HashDiffers { .. }));
+        }
+    }
+
+    #[test]
+    fn a_key_is_read_however_long_it_is() {
+        for length in [0_usize, 1, 127, 128, 300, 20_000] {
+            let key = vec![b'k'; length];
+            // A varint of protobuf: seven bits in each byte, the lowest first.
+            let mut varint = Vec::new();
+            let mut left = length;
+            while left > 127 {
+                varint.push(0x80 | (left & 0x7f) as u8);
+                left >>= 7;
+            }
+            varint.push(left as u8);
+            let value = [&[0x0a], varint.as_slice(), &key, b"more"].concat();
+            assert_eq!(key_of(&value), Some(key.as_slice()), "{length} bytes");
+            let cut = &value[..value.len() - 5];
+            assert_eq!(key_of(cut), None, "{length} bytes and one is lacking");
+            let other = [&[0x12], &value[1..]].concat();
+            assert_eq!(key_of(&other), None, "another field");
+        }
+    }
+}
