@@ -19,6 +19,7 @@ mod rank;
 mod restore;
 mod restore_from_file;
 mod restore_members;
+mod restore_steps;
 mod safety;
 mod snapshots;
 mod two_members;

@@ -83,6 +83,11 @@ pub(crate) fn managed(lost: usize, backups: Vec<Backup>) -> RestoreFacts {
     }
 }
 
+/// Three members without their data, and a backup of now.
+pub(crate) fn with_backup() -> RestoreFacts {
+    managed(3, vec![backup(FRESH, 0)])
+}
+
 /// `refused CODE`, or what is restored.
 pub(crate) fn outcome(facts: &RestoreFacts) -> String {
     match plan_restore(facts) {

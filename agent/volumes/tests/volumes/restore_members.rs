@@ -224,3 +224,35 @@ fn a_backup_is_named_by_a_time_in_utc_and_a_number() {
         assert_eq!(named(name), 0, "{name}");
     }
 }
+
+#[test]
+fn a_volume_that_is_listed_twice_is_one_and_two_volumes_are_several() {
+    let mut facts = world(false, 0);
+    facts.volumes.push(volume_of("a"));
+    let volume = |facts: &Facts| {
+        let members = members_of(facts, "main", &BTreeMap::new(), None);
+        members[0].volume.clone()
+    };
+    assert!(matches!(volume(&facts), MemberVolume::One { id, .. } if id == "vol-a"));
+    facts.volumes[3].volume_id = "vol-0".to_owned();
+    let ids = ["vol-0", "vol-a"].map(str::to_owned).to_vec();
+    assert_eq!(volume(&facts), MemberVolume::Several { ids });
+}
+
+#[test]
+fn a_volume_is_new_if_it_is_younger_than_the_newest_backup() {
+    let facts = world(false, 0);
+    let created = facts.volumes[0].created.0;
+    for (backup, expected) in [
+        (Some(created - 1), true),
+        (Some(created), false),
+        (Some(created + 1), false),
+        (None, false),
+    ] {
+        let members = members_of(&facts, "main", &BTreeMap::new(), backup.map(Timestamp));
+        let MemberVolume::One { new, .. } = members[0].volume else {
+            panic!("{members:?}");
+        };
+        assert_eq!(new, expected, "{backup:?}");
+    }
+}

@@ -121,3 +121,22 @@ proptest! {
         let _ = read(&hashed(bytes));
     }
 }
+
+#[test]
+fn a_file_that_is_no_whole_number_of_sectors_and_a_hash_is_cut_off() {
+    let whole = main_of_34();
+    for length in [
+        0,
+        31,
+        32,
+        33,
+        512,
+        1000,
+        whole.len() - 1,
+        whole.len() - 512 - 32,
+    ] {
+        let bytes = length as u64;
+        let error = read(&whole[..length]).expect_err("it is cut off");
+        assert_eq!(error, SnapshotError::Truncated { bytes });
+    }
+}
