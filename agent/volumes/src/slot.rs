@@ -182,3 +182,38 @@ fn decide_holder(world: &World, holder: &str) -> (Action, Rule) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::classify::classify;
+    use crate::report::tests::{volume, world};
+    use serde_json::{Value, json};
+
+    #[test]
+    fn what_is_here_goes_on_beside_a_conflict_that_is_elsewhere_and_means_others_alone() {
+        let unread = |key: &str, value: &str| volume("vol-2", &json!({key: value}));
+        let (main, events) = ("k8s.io/etcd/main", "k8s.io/etcd/events");
+        let here = |mut volume: Value| {
+            volume["state"] = json!("in-use");
+            volume["atts"] =
+                json!([{"instance": "i-1", "state": "attached", "device": "/dev/xvdba"}]);
+            volume
+        };
+        let mut too_old = volume("vol-2", &json!({main: "a/a,b"}));
+        too_old["created"] = json!(1);
+        let ours = here(volume("vol-1", &json!({main: "a/a,b"})));
+        for (other, rule) in [
+            (unread(main, "b"), Rule::AlreadyOurs),
+            (unread(events, "a"), Rule::AlreadyOurs),
+            (unread(main, "a"), Rule::TagMalformed),
+            (here(unread(main, "b")), Rule::TagMalformed),
+            (too_old, Rule::PredatesCluster),
+        ] {
+            let world = world(&json!([ours, other]));
+            let slot = Slot::new("main", "a");
+            let decided = decide_slot(&world, &classify(&world), &slot);
+            assert_eq!(decided.rule, rule, "{other}");
+        }
+    }
+}

@@ -1,5 +1,7 @@
 //! What an operator reads of each rule.
 
+mod gravest;
+
 use super::*;
 use crate::scenario::read_scenarios;
 use crate::select_volumes;

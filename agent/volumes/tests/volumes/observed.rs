@@ -10,6 +10,7 @@ use quake_model::spec::{
     EtcdCluster, EtcdMember, EtcdProvider, KopsGeneration, Kubelet, NetworkMode, Networking,
     NodeSpec, Role, Runtime,
 };
+use quake_model::time::Timestamp;
 use quake_volumes::{Action, Detail, IGNORE, LocalFacts, Rule, World};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -232,4 +233,59 @@ fn of_several_conflicts_the_first_by_rule_is_named_and_all_are_listed() {
     assert_eq!(refused.rule, Rule::MultiAttachEnabled);
     let both = ["vol-main-a", "vol-main-z"].map(str::to_owned).to_vec();
     assert_eq!(refused.detail, Detail::Volumes(both));
+}
+
+/// The slots of the members that a node of this spec sees.
+fn members_seen(spec: &NodeSpec, world: &World) -> Vec<String> {
+    let instance = InstanceFacts {
+        instance_id: world.me.instance_id.clone(),
+        zone: world.me.zone.clone(),
+        ..InstanceFacts::default()
+    };
+    let known = LocalFacts::default();
+    let seen = World::observed(spec, &instance, world.volumes.clone(), &[], known);
+    seen.members.iter().map(|it| it.slot.to_string()).collect()
+}
+
+#[test]
+fn volumes_name_the_members_of_an_etcd_cluster_of_which_the_spec_names_none() {
+    let world = free(&[("b", "z1")]);
+    let mut spec = spec(&["a"]);
+    assert_eq!(members_seen(&spec, &world), ["main/a", "events/a"]);
+    spec.etcd[1].members.clear();
+    assert_eq!(members_seen(&spec, &world), ["main/a", "events/b"]);
+}
+
+#[test]
+fn only_volumes_of_this_control_plane_that_are_not_ignored_name_members() {
+    let without = |key: &str, value: Option<&str>| {
+        let mut world = free(&[("a", "z1")]);
+        let tags = &mut world.volumes[0].tags;
+        tags.remove(key);
+        tags.extend(value.map(|value| (key.to_owned(), value.to_owned())));
+        members_seen(&spec(&[]), &world)
+    };
+    let all = ["main/a", "events/a"];
+    assert_eq!(without("Name", Some("a.etcd-main.c.example")), all);
+    for (key, value) in [
+        ("KubernetesCluster", Some("other.example")),
+        ("KubernetesCluster", None),
+        ("k8s.io/role/master", None),
+        (IGNORE, Some("a reason")),
+    ] {
+        assert_eq!(without(key, value), ["events/a"], "{key}: {value:?}");
+    }
+}
+
+#[test]
+fn an_instance_is_as_old_as_it_is_described_and_the_youngest_where_it_is_not() {
+    let mut world = bare();
+    let mut other = world.me.clone();
+    other.instance_id = "i-other".to_owned();
+    other.launched = Timestamp(10);
+    world.me.launched = Timestamp(50);
+    world.instances = vec![other, world.me.clone()];
+    assert_eq!(observed(&world, &["a"]).me.launched, Timestamp(50));
+    world.instances.pop();
+    assert_eq!(observed(&world, &["a"]).me.launched, Timestamp(u64::MAX));
 }

@@ -167,3 +167,44 @@ fn a_volume_is_judged_by_whose_member_it_backs_then_by_who_is_near() {
     pods.zone = "us-test-1d".to_owned();
     assert_eq!(judge(&pods).as_deref(), Some("i-a"), "else the first");
 }
+
+#[test]
+fn of_two_groups_in_one_zone_the_one_that_runs_the_member_judges_its_volume() {
+    let facts = world(true, 0);
+    let views = facts.viewpoints(&ViewRequest::default());
+    let worlds: Vec<_> = views.iter().map(|view| facts.world(view)).collect();
+    for (volume, group) in facts.volumes.iter().zip(["a", "b", "c"]) {
+        let judge = judge_of(&worlds, volume).expect("there are several");
+        let wanted = format!("master-{group}");
+        assert_eq!(judge.me.instance_group, Some(wanted));
+    }
+}
+
+#[test]
+fn a_group_that_is_asked_for_in_a_zone_of_its_own_choice_decides_there() {
+    let requested = ViewRequest {
+        instance_group: Some("masters".to_owned()),
+        zone: Some("us-test-1b".to_owned()),
+        ..ViewRequest::default()
+    };
+    let seen = world(false, 0).viewpoints(&requested);
+    let [only] = seen.as_slice() else {
+        panic!("{seen:?}");
+    };
+    assert_eq!(only.instance_group.as_deref(), Some("masters"));
+    assert_eq!(
+        (only.zone.as_str(), &only.instance_id),
+        ("us-test-1b", &None)
+    );
+}
+
+#[test]
+fn where_nobody_says_who_runs_a_member_its_holder_decides_for_any_group() {
+    let requested = ViewRequest {
+        instance_group: Some("masters".to_owned()),
+        ..ViewRequest::default()
+    };
+    let mut facts = without_spec(1);
+    facts.instances.clear();
+    assert_eq!(who(&facts, &requested), ["i-b", "i-c"]);
+}
