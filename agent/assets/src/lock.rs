@@ -44,9 +44,9 @@ impl Lock {
         for _ in 0..TRIES {
             let file = open(path, OpenOptions::new().create(true)).map_err(failed)?;
             let found = file.metadata().map_err(failed)?;
-            let is_held = match try_hold(&file, mode) {
-                Ok(()) if !is_named(path, &found) => continue,
-                Ok(()) => false,
+            let is_held = match hold_named(path, &file, &found, mode) {
+                Ok(false) => continue,
+                Ok(true) => false,
                 Err(TryLockError::WouldBlock) => true,
                 Err(TryLockError::Error(error)) => return Err(failed(error)),
             };
@@ -96,11 +96,18 @@ fn open(path: &Path, options: &mut OpenOptions) -> std::io::Result<File> {
     options.custom_flags(nix::libc::O_NOFOLLOW).open(path)
 }
 
-fn try_hold(file: &File, mode: LockMode) -> Result<(), TryLockError> {
+/// Holds the lock of this file; whether it is still the one at `path`.
+fn hold_named(
+    path: &Path,
+    file: &File,
+    found: &Metadata,
+    mode: LockMode,
+) -> Result<bool, TryLockError> {
     match mode {
-        LockMode::Shared => file.try_lock_shared(),
-        LockMode::Alone => file.try_lock(),
+        LockMode::Shared => file.try_lock_shared()?,
+        LockMode::Alone => file.try_lock()?,
     }
+    Ok(is_named(path, found))
 }
 
 /// Whether only this user can have opened the file.
@@ -327,16 +334,21 @@ mod tests {
     }
 
     #[test]
-    fn a_lock_that_was_replaced_is_not_the_named_one() {
+    fn a_lock_whose_file_was_replaced_between_its_opening_and_its_lock_is_not_the_named_one() {
         let (_folder, path) = fixture();
         std::fs::write(&path, "").expect("ours");
-        let found = path.metadata().expect("ours");
-        assert!(is_named(&path, &found));
+        let file = File::open(&path).expect("ours");
+        let found = file.metadata().expect("ours");
+        let is_held = || {
+            let modes = [LockMode::Shared, LockMode::Alone];
+            modes.map(|mode| hold_named(&path, &file, &found, mode).expect("nobody holds it"))
+        };
+        assert_eq!(is_held(), [true, true]);
         // It stays, so that the next file is another inode.
         std::fs::rename(&path, path.with_extension("old")).expect("ours");
-        assert!(!is_named(&path, &found));
+        assert_eq!(is_held(), [false, false], "nothing stands there");
         std::fs::write(&path, "").expect("ours");
-        assert!(!is_named(&path, &found));
+        assert_eq!(is_held(), [false, false], "another file stands there");
     }
 
     #[test]
