@@ -289,3 +289,25 @@ fn an_instance_is_as_old_as_it_is_described_and_the_youngest_where_it_is_not() {
     world.instances.pop();
     assert_eq!(observed(&world, &["a"]).me.launched, Timestamp(u64::MAX));
 }
+
+#[test]
+fn a_member_of_this_instances_group_is_in_its_zone_and_of_another_group_in_an_unknown_one() {
+    let world = bare();
+    let mut spec = spec(&["a", "b"]);
+    for cluster in &mut spec.etcd {
+        cluster.members[0].instance_group = Some(spec.instance_group.clone());
+        cluster.members[1].instance_group = Some("g2".to_owned());
+    }
+    let instance = InstanceFacts {
+        instance_id: world.me.instance_id.clone(),
+        zone: "z3".to_owned(),
+        ..InstanceFacts::default()
+    };
+    let seen = World::observed(&spec, &instance, Vec::new(), &[], LocalFacts::default());
+    assert_eq!(seen.members.len(), 4);
+    for member in &seen.members {
+        let is_ours = member.slot.member == "a";
+        let zone = is_ours.then(|| "z3".to_owned());
+        assert_eq!(member.zone, zone, "{}", member.slot);
+    }
+}
