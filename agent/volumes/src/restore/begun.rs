@@ -67,15 +67,16 @@ mod tests {
 
     #[test]
     fn a_restore_is_seen_for_a_day_by_the_volumes_of_its_own_etcd_cluster() {
+        const DAY_MS: u64 = 86_400_000;
         let now = Timestamp(1_800_000_000_000);
         let at = |age_ms: u64| restored_tag("0123", Timestamp(now.0 - age_ms));
         let main = "k8s.io/etcd/main";
         let mut of_another = volume("vol-5", &json!({main: "a/a", RESTORED: at(0)}));
         of_another["tags"]["KubernetesCluster"] = json!("another");
         let volumes = json!([
-            volume("vol-2", &json!({main: "a/a,b", RESTORED: at(LASTS_MS)})),
+            volume("vol-2", &json!({main: "a/a,b", RESTORED: at(DAY_MS)})),
             volume("vol-1", &json!({main: "b/a,b", RESTORED: at(0)})),
-            volume("vol-3", &json!({main: "a/a,b", RESTORED: at(LASTS_MS + 1)})),
+            volume("vol-3", &json!({main: "a/a,b", RESTORED: at(DAY_MS + 1)})),
             volume(
                 "vol-4",
                 &json!({"k8s.io/etcd/events": "a/a,b", RESTORED: at(0)})
