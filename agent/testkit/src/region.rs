@@ -58,9 +58,9 @@ pub struct Region {
     /// Route 53.
     #[serde(default)]
     pub names: NameService,
-    /// The Auto Scaling group of the cluster's nodes, where there is one.
+    /// The Auto Scaling groups of the cluster's nodes.
     #[serde(default)]
-    pub group: Option<GroupState>,
+    pub groups: Vec<GroupState>,
     /// Events that the API server took, by their names, as JSON.
     #[serde(default)]
     pub node_events: BTreeMap<String, String>,
@@ -132,7 +132,7 @@ impl Region {
                 like: Vec::new(),
             },
             names: NameService::default(),
-            group: None,
+            groups: Vec::new(),
             node_events: BTreeMap::new(),
         }
     }

@@ -190,12 +190,12 @@ async fn the_simulated_signals_keep_the_contract() {
     let host = host();
     let hook = "launch".parse().expect("a literal");
     host.change(|region| {
-        region.group = Some(GroupState {
+        region.groups = vec![GroupState {
             name: "nodes.contract.example".to_owned(),
             members: [ME.to_owned()].into(),
             waiting: [(ME.to_owned(), ["launch".to_owned()].into())].into(),
             ..GroupState::default()
-        });
+        }];
     });
     let waiting = contract::Waiting {
         instance: ME,
@@ -204,7 +204,7 @@ async fn the_simulated_signals_keep_the_contract() {
         alone: "i-0b",
     };
     assert_eq!(contract::signals(&host, &waiting).await, Ok(()));
-    let group = host.region().group.expect("it is there");
+    let group = host.region().groups.pop().expect("it is there");
     assert_eq!(group.completed, ["launch=ABANDON"]);
 }
 

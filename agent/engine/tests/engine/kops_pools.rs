@@ -24,17 +24,17 @@ fn wait_for(host: &SimHost, state: &str) {
     host.change(|region| {
         region.metadata.insert(STATE.to_owned(), state.to_owned());
         let id = region.instance.instance_id.clone();
-        let mut group = region.group.take().unwrap_or_default();
+        let mut group = region.groups.pop().unwrap_or_default();
         group.name = "nodes.minimal.example.com".to_owned();
         group.members.insert(id.clone());
         let hooks = BTreeSet::from([HOOK.to_owned()]);
         group.waiting = BTreeMap::from([(id, hooks)]);
-        region.group = Some(group);
+        region.groups.push(group);
     });
 }
 
 fn group(host: &SimHost) -> GroupState {
-    host.region().group.unwrap_or_default()
+    host.region().groups.pop().unwrap_or_default()
 }
 
 fn kubelet(host: &SimHost) -> (bool, ActiveState) {

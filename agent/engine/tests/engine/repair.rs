@@ -193,7 +193,8 @@ async fn in_a_shared_outage_none_is_replaced_and_the_cause_is_named() {
         let unhealthy = agents[0]
             .host
             .region()
-            .group
+            .groups
+            .pop()
             .expect("there is one")
             .unhealthy;
         assert_eq!(
@@ -269,12 +270,7 @@ async fn an_agent_that_starts_again_remembers_that_it_asked() {
         agent.host.next_boot(Script::default());
         agent.host.answer_again(KUBELET);
         agent.host.change(|region| {
-            region
-                .group
-                .as_mut()
-                .expect("there is one")
-                .unhealthy
-                .clear();
+            region.groups[0].unhealthy.clear();
         });
     }
     let again: Vec<Agent> = agents

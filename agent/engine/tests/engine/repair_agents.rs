@@ -77,11 +77,11 @@ pub(crate) fn grouped(hosts: Vec<Arc<SimHost>>) -> Vec<Agent> {
             let own = region.instances[0].clone();
             region.instances = (0..size).map(|other| view(&own, other)).collect();
             region.instance.zone = region.instances[index].zone.clone();
-            region.group = Some(GroupState {
+            region.groups = vec![GroupState {
                 name: GROUP.to_owned(),
                 members: (0..size).map(id).collect(),
                 ..GroupState::default()
-            });
+            }];
         });
         started(host)
     };
@@ -131,7 +131,15 @@ pub(crate) fn share(agents: &[Agent]) {
         let is_of_agent = |place: &String| place.contains(own.as_str());
         let notes = agent.host.objects_below(NOTES);
         objects.extend(notes.into_iter().filter(|(place, _)| is_of_agent(place)));
-        unhealthy.extend(agent.host.region().group.expect("there is one").unhealthy);
+        unhealthy.extend(
+            agent
+                .host
+                .region()
+                .groups
+                .pop()
+                .expect("there is one")
+                .unhealthy,
+        );
     }
     for agent in agents {
         for (place, bytes) in &objects {
@@ -139,7 +147,7 @@ pub(crate) fn share(agents: &[Agent]) {
         }
         let unhealthy = unhealthy.clone();
         agent.host.change(|region| {
-            region.group.as_mut().expect("there is one").unhealthy = unhealthy;
+            region.groups[0].unhealthy = unhealthy;
         });
     }
 }

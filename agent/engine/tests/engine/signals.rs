@@ -24,12 +24,12 @@ const CLUSTER_SPEC: &str = "s3://quake-example-state/demo.quake.example/cluster.
 fn waiting_host() -> Arc<SimHost> {
     let host = host("workers", Timing::default());
     host.change(|region| {
-        region.group = Some(GroupState {
+        region.groups = vec![GroupState {
             name: GROUP.to_owned(),
             members: [ME.to_owned()].into(),
             waiting: [(ME.to_owned(), ["launch".to_owned()].into())].into(),
             ..GroupState::default()
-        });
+        }];
     });
     host
 }
@@ -89,7 +89,7 @@ async fn report(
 }
 
 fn group(host: &SimHost) -> GroupState {
-    host.region().group.expect("it is there")
+    host.region().groups.pop().expect("it is there")
 }
 
 fn sent(events: &[Event]) -> Vec<Notification> {
@@ -219,11 +219,11 @@ async fn a_refusal_of_storage_on_a_control_plane_is_told_only_with_all() {
     ] {
         let host = host("control-plane", Timing::default());
         host.change(|region| {
-            region.group = Some(GroupState {
+            region.groups = vec![GroupState {
                 name: "masters".to_owned(),
                 members: [ME.to_owned()].into(),
                 ..GroupState::default()
-            });
+            }];
             let slot = EtcdSlot {
                 volume_id: "vol-0cc",
                 etcd: "main",

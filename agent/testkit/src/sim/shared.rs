@@ -1,4 +1,4 @@
-//! What several simulated machines of one region share: EC2, Route 53, the Auto Scaling group, the state store and the
+//! What several simulated machines of one region share: EC2, Route 53, the Auto Scaling groups, the state store and the
 //! cluster's API server. While a machine does something, the shared parts are in its own world; between two calls they are here.
 
 use super::{SimHost, World};
@@ -26,7 +26,7 @@ struct Parts {
     contents: BTreeMap<String, DeviceContents>,
     inside: BTreeMap<String, InsideFacts>,
     names: NameService,
-    group: Option<GroupState>,
+    groups: Vec<GroupState>,
     node_events: BTreeMap<String, String>,
     objects: BTreeMap<String, Vec<u8>>,
     cluster: Option<ApiServer>,
@@ -40,7 +40,7 @@ impl Parts {
         swap(&mut self.contents, &mut region.contents);
         swap(&mut self.inside, &mut region.inside);
         swap(&mut self.names, &mut region.names);
-        swap(&mut self.group, &mut region.group);
+        swap(&mut self.groups, &mut region.groups);
         swap(&mut self.node_events, &mut region.node_events);
         swap(&mut self.objects, &mut world.objects);
         swap(&mut self.cluster, &mut world.cluster);
@@ -60,7 +60,7 @@ impl SharedRegion {
             contents: region.contents,
             inside: region.inside,
             names: region.names,
-            group: region.group,
+            groups: region.groups,
             node_events: region.node_events,
             objects,
             cluster,

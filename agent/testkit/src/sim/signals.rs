@@ -1,4 +1,4 @@
-//! An Auto Scaling group and an API server, simulated.
+//! Auto Scaling groups and an API server, simulated.
 
 use super::SimHost;
 use crate::region::{GroupState, Region};
@@ -10,8 +10,8 @@ impl Signals for SimHost {
     async fn find_group(&self, instance_id: &str) -> Result<Option<String>, PortError> {
         self.call("find_group", |world| {
             world.count("autoscaling:DescribeAutoScalingInstances");
-            let group = world.region.group.as_ref();
-            let group = group.filter(|group| group.members.contains(instance_id));
+            let mut groups = world.region.groups.iter();
+            let group = groups.find(|group| group.members.contains(instance_id));
             Ok(group.map(|group| group.name.clone()))
         })
         .await
@@ -20,8 +20,8 @@ impl Signals for SimHost {
     async fn set_unhealthy(&self, instance_id: &str) -> Result<(), PortError> {
         self.call("set_unhealthy", |world| {
             world.count("autoscaling:SetInstanceHealth");
-            let group = world.region.group.as_mut();
-            let group = group.filter(|group| group.members.contains(instance_id));
+            let mut groups = world.region.groups.iter_mut();
+            let group = groups.find(|group| group.members.contains(instance_id));
             let group = group.ok_or_else(|| missing(&format!("group of {instance_id}")))?;
             group.unhealthy.insert(instance_id.to_owned());
             Ok(())
@@ -32,8 +32,8 @@ impl Signals for SimHost {
     async fn complete_hook(&self, completion: &HookCompletion) -> Result<(), PortError> {
         self.call("complete_hook", |world| {
             world.count("autoscaling:CompleteLifecycleAction");
-            let group = world.region.group.as_mut();
-            let group = group.filter(|group| group.name == completion.group);
+            let mut groups = world.region.groups.iter_mut();
+            let group = groups.find(|group| group.name == completion.group);
             let group = group.ok_or_else(|| missing(&format!("group {}", completion.group)))?;
             let hooks = group.waiting.get_mut(&completion.instance_id);
             let hook = completion.hook.as_str();
@@ -53,12 +53,9 @@ impl Signals for SimHost {
     async fn describe_groups(&self, names: &[String]) -> Result<Vec<GroupView>, PortError> {
         self.call("describe_groups", |world| {
             world.count("autoscaling:DescribeAutoScalingGroups");
-            let group = world.region.group.as_ref();
-            let named = group.filter(|group| names.contains(&group.name));
-            Ok(named
-                .map(|group| view(&world.region, group))
-                .into_iter()
-                .collect())
+            let groups = world.region.groups.iter();
+            let named = groups.filter(|group| names.contains(&group.name));
+            Ok(named.map(|group| view(&world.region, group)).collect())
         })
         .await
     }
@@ -66,8 +63,8 @@ impl Signals for SimHost {
     async fn has_hook(&self, group: &str, hook: &str) -> Result<bool, PortError> {
         self.call("has_hook", |world| {
             world.count("autoscaling:DescribeLifecycleHooks");
-            let found = world.region.group.as_ref();
-            let found = found.filter(|found| found.name == group);
+            let mut groups = world.region.groups.iter();
+            let found = groups.find(|found| found.name == group);
             Ok(found.is_some_and(|group| {
                 let start = format!("{hook}=");
                 group.waiting.values().any(|hooks| hooks.contains(hook))
