@@ -2,7 +2,7 @@
 
 use crate::addons::{Agent, CHANNEL, MINUTE, host, writes};
 use crate::addons_boot::{booting, passes};
-use crate::addons_pruned::{channel, pruning};
+use crate::addons_pruned::{MANIFEST, channel, pruning};
 use crate::common::request;
 use quake_apisim::{Act, InjectedFault};
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
@@ -120,4 +120,42 @@ async fn who_is_stopped_while_it_reads_gives_the_lease_back() {
     let next = Agent::new(&host, "i-2");
     let reported = next.looks_on(&host, Duration::from_secs(2)).await;
     assert_eq!(reported.reconciler, Some(ReconcilerRef::Me), "at once");
+}
+
+/// An operator applies a newer version while the agent applies an older one: of the two notes the operator's comes last, and of
+/// an object the agent's.
+#[tokio::test(start_paused = true)]
+async fn what_another_noted_as_applied_meanwhile_is_applied_once_more() {
+    let manifest = |version: &str| format!("{MANIFEST}data: {{version: {version}}}\n");
+    let host = pruning();
+    host.put_object(
+        &CHANNEL.replace("bootstrap-channel", "one"),
+        manifest("one"),
+    );
+    let agent = Agent::new(&host, "i-1");
+    let other = async {
+        passes(MINUTE).await;
+        let newer = channel("")
+            .replace("id: one", "id: two")
+            .replace("one.yaml", "two.yaml");
+        host.put_object(
+            &CHANNEL.replace("bootstrap-channel", "two"),
+            manifest("two"),
+        );
+        host.put_object(CHANNEL, newer);
+        let noted = host.cluster(|server| {
+            server.edit("Namespace", "", "kube-system", |namespace| {
+                let noted =
+                    &mut namespace["metadata"]["annotations"]["addons.k8s.io/one.addons.k8s.io"];
+                *noted = r#"{"id":"two","systemGeneration":1}"#.into();
+            });
+        });
+        assert!(noted.is_some());
+    };
+    let (reported, ()) = tokio::join!(agent.looks_on(&host, 5 * MINUTE), other);
+    let version = host.cluster(|server| {
+        let object = server.object("ConfigMap", "kube-system", "settings");
+        object.map(|it| it["data"]["version"].clone())
+    });
+    assert_eq!(version.flatten(), Some("two".into()), "{reported:?}");
 }

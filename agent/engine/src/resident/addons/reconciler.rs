@@ -4,6 +4,7 @@
 //! kubelet does not wait for add-ons, and each add-on that fails is reported.
 
 mod lease;
+mod notes;
 mod report;
 
 #[cfg(test)]
@@ -17,10 +18,11 @@ use super::status_reporter::AddonStatusReporter;
 use crate::context::Context;
 use crate::resident::addons::AddonPorts;
 use futures_util::stream::{FuturesUnordered, StreamExt};
+use notes::Notes;
 use quake_addons::{Addon, Manifest, ca_place, is_due, select};
 use quake_model::addon::{AddonState, AddonStatus, AddonVersion, MOST_WARNINGS, ReconcilerRef};
 use quake_model::backoff::{ARRIVAL, Backoff};
-use quake_model::fault::{Code, Fault};
+use quake_model::fault::Fault;
 use quake_model::time::Timestamp;
 use quake_node::addon_mode::ReconcileMode;
 use std::collections::BTreeMap;
@@ -95,6 +97,7 @@ pub(crate) struct AddonReconciler<'a, H> {
     /// Why a channel cannot be read.
     unread: Option<Fault>,
     retries: BTreeMap<String, Retry>,
+    notes: Notes,
     reporter: AddonStatusReporter<'a>,
 }
 
@@ -198,6 +201,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             held: None,
             unread: None,
             retries,
+            notes: Notes::default(),
             reporter: AddonStatusReporter::new(context.emitter),
         }
     }
@@ -242,6 +246,7 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             Ok(Leadership::HeldByOther { holder, statuses }) => {
                 self.report_reconciler(ReconcilerRef::Other { holder }, None);
                 self.retries.clear();
+                self.notes.clear();
                 // Its holder reads the channels, and reports their warnings.
                 self.reporter.warn(&[]);
                 self.replace_statuses(statuses);
@@ -283,7 +288,8 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
                 self.retries.remove(&addon.name);
             }
             let retry = self.retries.get(&addon.name).and_then(|known| known.next);
-            let is_current = !is_due(&addon.version, existing.as_ref());
+            let is_current = !is_due(&addon.version, existing.as_ref())
+                && !self.notes.is_by_other(&addon.name, existing.as_ref());
             // One that lacks its CA is as much in trouble as one that could not be applied.
             let is_pausing = retry.is_some_and(|next| next > now);
             if is_pausing && (!is_current || addon.needs_pki) {
@@ -387,13 +393,5 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
         self.look_next = Some(Instant::now() + pause);
         let looked = self.store.look(self.context.host).await;
         self.unread = looked.err().or_else(|| self.strange());
-    }
-
-    /// The fault of channels that are in no state store, such as those that kops once had in its own repository.
-    fn strange(&self) -> Option<Fault> {
-        let channel = self.keeping.strange.first()?;
-        let summary = format!("the channel {channel:?} is in no state store");
-        let fault = Fault::new(Code::AddonsChannelInvalid, summary);
-        Some(fault.remedied_by("name channels by their location, such as s3://bucket/cluster/addons/bootstrap-channel.yaml"))
     }
 }

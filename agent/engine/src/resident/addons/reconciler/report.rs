@@ -4,7 +4,7 @@ use super::{AGAIN, AddonReconciler};
 use crate::resident::addons::AddonPorts;
 use quake_addons::{Addon, SelectedAddons};
 use quake_model::addon::{AddonState, AddonStatus, ReconcilerRef};
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::time::Timestamp;
 use tokio::time::Instant;
 
@@ -16,6 +16,7 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
                 status.state = AddonState::Applied;
                 status.failures = 0;
                 status.object = None;
+                self.notes.wrote(&status.name, status.applied.as_ref());
                 self.reporter.report(status);
             }
             Some(fault) => {
@@ -96,6 +97,14 @@ impl<H: AddonPorts> AddonReconciler<'_, H> {
         for status in statuses {
             self.reporter.report(status);
         }
+    }
+
+    /// The fault of channels that are in no state store, such as those that kops once had in its own repository.
+    pub(super) fn strange(&self) -> Option<Fault> {
+        let channel = self.keeping.strange.first()?;
+        let summary = format!("the channel {channel:?} is in no state store");
+        let fault = Fault::new(Code::AddonsChannelInvalid, summary);
+        Some(fault.remedied_by("name channels by their location, such as s3://bucket/cluster/addons/bootstrap-channel.yaml"))
     }
 
     pub(super) fn report_reconciler(&self, reconciler: ReconcilerRef, fault: Option<Fault>) {
