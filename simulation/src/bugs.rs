@@ -49,7 +49,7 @@ macro_rules! bugs {
 bugs! {
     "the intent record is never written" NoIntent "no-intent" 1 ["intent-before-attach"];
     "the intent to format is never written" NoFormatIntent "no-format-intent" 1 ["intent-before-format"];
-    "the record names another member, and volumes of the one that was begun are not seen" OtherMember "other-member" 14 ["one-member"];
+    "the record names another member, and volumes of the one that was begun are not seen" OtherMember "other-member" 45 ["one-member"];
     "the record is not read at the start of a boot" JournalNotRead "journal-not-read" 225 ["becomes-ready", "one-member", "intent-before-attach"];
     "a listing ends with its first volume" ShortListing "short-listing" 1 ["becomes-ready", "plan-holds"];
     "of two volumes of a member the last of the listing is taken" TrustLast "trust-last" 2 ["no-duplicate-attached"];
@@ -80,6 +80,11 @@ bugs! {
     "a volume is not marked" NoMarker "no-marker" 1 ["marked-when-ready", "becomes-ready"];
     "modules of the kernel are not loaded after the first boot" NoModules "no-modules" 1 ["plan-holds", "becomes-ready"];
     "what an operator ignored or pinned is not read" PinBlind "pin-blind" 2 ["becomes-ready"];
+    "of an add-on only the note that it is applied is written" NoteAlone "note-alone" 3 ["addons-settle"];
+    "the notes of peers are not read" PeersUnseen "peers-unseen" 169 ["repair-own-fault"];
+    "a request marks another instance of the group, too" MarksTwo "marks-two" 81 ["repair-share"];
+    "an outage of the state store or of the API server is not seen on a ready node" OutageUnseen "outage-unseen" 19 ["repair-no-outage"];
+    "every member of etcd counts as one that said just now that it answers" QuorumBlind "quorum-blind" 286 ["repair-keeps-quorum"];
     "the devices of volumes are not found" DeviceNever "device-never" 1 ["becomes-ready"];
 }
 

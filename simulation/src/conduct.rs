@@ -30,6 +30,7 @@ enum Event {
     Appears(usize),
     Befalls(Fault),
     Detaches(usize),
+    Heals(Fault),
     Freezes,
 }
 
@@ -47,15 +48,18 @@ fn timeline(plan: &Plan) -> Vec<(u64, Event)> {
             | Fault::Clock { at_ms, .. }
             | Fault::PlanBeside { at_ms, .. }
             | Fault::RemoveFile { at_ms, .. }
+            | Fault::Channel { at_ms, .. }
+            | Fault::Sick { from_ms: at_ms, .. }
             | Fault::Operator { at_ms, .. } => *at_ms,
             _ => continue,
         };
         events.push((at_ms, Event::Befalls(fault.clone())));
-        if let Fault::Terminate {
-            node, detach_ms, ..
-        } = fault
-        {
-            events.push((at_ms + detach_ms, Event::Detaches(*node)));
+        match fault {
+            Fault::Terminate {
+                node, detach_ms, ..
+            } => events.push((at_ms + detach_ms, Event::Detaches(*node))),
+            Fault::Sick { to_ms, .. } => events.push((*to_ms, Event::Heals(fault.clone()))),
+            _ => {}
         }
     }
     events.push((plan.freeze_ms, Event::Freezes));
@@ -83,6 +87,10 @@ impl Conductor<'_> {
                 Event::Appears(index) => self.change(|region| add_extra(region, &plan, index)),
                 Event::Detaches(node) => self.detach(node),
                 Event::Befalls(fault) => self.befall(&fault),
+                Event::Heals(Fault::Sick { node, sickness, .. }) => {
+                    self.sicken(node, sickness, false);
+                }
+                Event::Heals(_) => {}
                 Event::Freezes => lock(self.hub)
                     .trace
                     .add(format_args!("nothing goes wrong any more")),
@@ -91,6 +99,7 @@ impl Conductor<'_> {
         self.settle(&plan).await;
         pass(Duration::from_millis(plan.looks_on_ms)).await;
         self.conditions_hold(&plan).await;
+        self.addons_settle(&plan).await;
         self.plans_hold().await;
     }
 
@@ -100,7 +109,7 @@ impl Conductor<'_> {
     }
 
     /// Changes the region, as somebody outside does.
-    fn change(&self, change: impl FnOnce(&mut Region)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Region)) {
         self.nodes[0].host.machine(|machine| {
             change(machine.region());
             lock(self.hub).see_listing(machine);
@@ -111,9 +120,12 @@ impl Conductor<'_> {
         lock(self.hub).trace.add(format_args!("{fault:?}"));
         match *fault {
             Fault::Reboot { node, .. } => lock(self.hub).kill(node, Death::PowerCut),
-            Fault::Terminate { node, .. } => {
-                lock(self.hub).kill(node, Death::Terminated);
-                self.show_state(node, InstanceState::ShuttingDown);
+            Fault::Terminate { node, .. } => self.terminate(node),
+            Fault::Sick { node, sickness, .. } => self.sicken(node, sickness, true),
+            Fault::Channel { version, .. } => {
+                let plan = lock(self.hub).plan.clone();
+                let host = &self.nodes[0].host;
+                host.machine(|machine| plan.put_channel(version, machine.objects()));
             }
             Fault::Clock {
                 node, by_ms, back, ..
@@ -133,7 +145,7 @@ impl Conductor<'_> {
         }
     }
 
-    fn show_state(&self, node: usize, state: InstanceState) {
+    pub(crate) fn show_state(&self, node: usize, state: InstanceState) {
         let id = Plan::instance_id(node);
         self.change(|region| {
             let mut views = region.instances.iter_mut();
@@ -144,7 +156,7 @@ impl Conductor<'_> {
     }
 
     /// The volumes of an instance that is gone are free.
-    fn detach(&self, node: usize) {
+    pub(crate) fn detach(&self, node: usize) {
         let id = Plan::instance_id(node);
         self.show_state(node, InstanceState::Terminated);
         self.change(|region| {
@@ -153,6 +165,11 @@ impl Conductor<'_> {
                     volume.attachments.clear();
                     volume.state = VolumeState::Available;
                 }
+            }
+            for group in &mut region.groups {
+                group.members.remove(&id);
+                group.leaving.remove(&id);
+                group.unhealthy.remove(&id);
             }
         });
     }
@@ -209,7 +226,10 @@ impl Conductor<'_> {
         loop {
             let now = lock(self.hub).now_ms();
             let waiting = self.unsettled();
-            let away = lock(self.hub).late.iter().any(|late| late.due_ms > now);
+            let away = {
+                let hub = lock(self.hub);
+                hub.late.iter().any(|late| late.due_ms > now) || hub.is_replacing()
+            };
             if lock(self.hub).judge.is_broken() || (waiting.is_empty() && !away) {
                 return;
             }
@@ -235,7 +255,7 @@ impl Conductor<'_> {
         let nodes = hub.nodes.iter().enumerate();
         let open = nodes.filter(|(node, state)| match state.status {
             Status::Ready | Status::Terminated => state.dead.is_some(),
-            Status::Away => hub.plan.instances[*node].launch_ms < NEVER,
+            Status::Away => state.is_launched || hub.plan.instances[*node].launch_ms < NEVER,
             _ => !stands_by(&hub, *node),
         });
         open.map(|(node, _)| node).collect()

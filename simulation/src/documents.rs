@@ -109,6 +109,9 @@ impl Plan {
                 format!("{base}/backups/etcd/main/2026-05-06T07:08:09Z-000001/_etcd_backup.meta");
             put(location, "{}".to_owned());
         }
+        if self.versions_addons {
+            self.put_channel(1, &mut objects);
+        }
         objects
     }
 

@@ -145,6 +145,9 @@ fn line(event: &Event) -> String {
         Event::StepStarted { step, .. } => format!("{name} {step}"),
         Event::StepDone { step, outcome, .. } => format!("{name} {step} {outcome:?}"),
         Event::BootReady { changed } => format!("{name} {changed}"),
+        Event::RepairDecided { decision, symptoms } => format!("{name} {decision} {symptoms:?}"),
+        Event::DnsNotPublished { fault } => format!("{name} {fault}"),
+        Event::DnsPublished { names, .. } => format!("{name} {names:?}"),
         Event::BootStarted { .. } | Event::ConditionLost { .. } | Event::AddonChanged(_) => {
             name.to_owned()
         }

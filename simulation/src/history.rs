@@ -2,6 +2,7 @@
 
 use crate::draw::Draw;
 use quake_model::facts::{InstanceView, VolumeFacts};
+use quake_testkit::region::GroupState;
 
 /// Versions that are kept: more than change within the longest lag.
 const KEPT: usize = 24;
@@ -20,6 +21,9 @@ struct Version {
 pub(crate) struct History {
     past: Vec<Version>,
     now: Option<(Vec<VolumeFacts>, Vec<InstanceView>)>,
+    /// The Auto Scaling groups as they were, each with the time until when.
+    past_groups: Vec<(u64, Vec<GroupState>)>,
+    groups: Vec<GroupState>,
 }
 
 impl History {
@@ -42,6 +46,29 @@ impl History {
                 self.past.remove(0);
             }
         }
+    }
+
+    /// Takes how the Auto Scaling groups are now.
+    pub(crate) fn see_groups(&mut self, now_ms: u64, groups: &[GroupState]) {
+        if self.groups != groups {
+            let before = std::mem::replace(&mut self.groups, groups.to_vec());
+            self.past_groups.push((now_ms, before));
+        }
+    }
+
+    /// The groups as they were at some moment of the last `lag_ms`.
+    pub(crate) fn stale_groups(
+        &self,
+        (now_ms, lag_ms): (u64, u64),
+        draw: &mut Draw,
+    ) -> Option<Vec<GroupState>> {
+        let recent = self.past_groups.iter();
+        let recent: Vec<_> = recent
+            .filter(|(until_ms, _)| until_ms + lag_ms > now_ms)
+            .collect();
+        recent
+            .get(draw.index(recent.len() + 1))
+            .map(|(_, groups)| groups.clone())
     }
 
     /// An answer that shows each object as it was at some moment of the last `lag_ms`.

@@ -5,7 +5,8 @@ use crate::documents::EPOCH;
 use crate::draw::Draw;
 use crate::history::History;
 use crate::laws::Judge;
-use crate::plan::{Fault, Plan, Service};
+use crate::plan::{Fault, Plan, Service, Sickness};
+use crate::scaling_groups::Marked;
 use crate::trace::Trace;
 use quake_model::fault::{Class, Code};
 use quake_model::ports::{Condition, PortError};
@@ -62,6 +63,17 @@ pub(crate) struct NodeState {
     pub(crate) was_set_back: bool,
     /// What it waits for, by the last event that says so.
     pub(crate) waits_for: Option<Code>,
+    /// When it became ready last.
+    pub(crate) ready_ms: u64,
+    /// What is wrong with it, since when.
+    pub(crate) sick: Vec<(Sickness, u64)>,
+    /// When its member of etcd answered last.
+    pub(crate) answered_ms: Option<u64>,
+    /// Notified when its group launches it in the place of another.
+    pub(crate) launch: Arc<Notify>,
+    pub(crate) is_launched: bool,
+    /// An operator's `addons apply` on it has not ended well yet.
+    pub(crate) is_applying: bool,
     /// What the last fault that it showed tells an operator to do.
     pub(crate) remedy: String,
 }
@@ -84,6 +96,8 @@ pub(crate) struct Hub {
     pub(crate) judge: Judge,
     pub(crate) history: History,
     pub(crate) late: Vec<LateAttach>,
+    /// Instances that their group was told are unhealthy.
+    pub(crate) marked: Vec<Marked>,
     /// The attach under way has its effect later by so much.
     pub(crate) attach_is_late: Option<u64>,
     /// The format under way is cut in the middle.
@@ -106,6 +120,12 @@ impl Hub {
             is_tainted: false,
             was_set_back: false,
             waits_for: None,
+            ready_ms: 0,
+            sick: Vec::new(),
+            answered_ms: None,
+            launch: Arc::default(),
+            is_launched: false,
+            is_applying: false,
             remedy: String::new(),
         };
         let nodes: Vec<NodeState> = plan.instances.iter().map(node).collect();
@@ -117,6 +137,7 @@ impl Hub {
             nodes,
             history: History::default(),
             late: Vec::new(),
+            marked: Vec::new(),
             attach_is_late: None,
             format_is_cut: None,
             trace: Trace::new(keeps),
@@ -178,7 +199,12 @@ impl Hub {
         if self.nodes[node].dead.is_some() || self.judge.is_broken() {
             return halting(When::Before);
         }
+        let now = self.now_ms();
         let state = &mut self.nodes[node];
+        let is_etcd_well = !state.sick.iter().any(|(it, _)| *it == Sickness::Etcd);
+        if state.status == Status::Ready && is_etcd_well {
+            state.answered_ms = Some(now);
+        }
         state.calls += 1;
         let calls = state.calls;
         let of_operation = state.by_operation.entry(operation.to_owned()).or_default();
@@ -201,9 +227,12 @@ impl Hub {
     fn befall(&mut self, node: usize, call: (&str, u64, u64), fate: &mut Fate) {
         let (operation, _, calls) = call;
         let now = self.now_ms();
+        let is_ready = self.nodes[node].status == Status::Ready;
+        let is_blind = self.has(Bug::OutageUnseen) && is_ready;
         let mut death = None;
         for fault in &self.plan.faults {
             match *fault {
+                Fault::Outage { .. } if is_blind => {}
                 Fault::Crash {
                     node: of,
                     nth,

@@ -1,5 +1,6 @@
 //! The life of one instance: launched, booted, killed, started again, looked after by its agent.
 
+use crate::addons_world::OPERATOR;
 use crate::documents::{EPOCH, current, secret};
 use crate::draw::Draw;
 use crate::endings::{Listener, after_boot, after_ready};
@@ -7,7 +8,7 @@ use crate::hub::{Death, Hub, Status};
 use crate::interfere::{Interferer, lock};
 use crate::laws::Caller;
 use crate::node_objects::requested;
-use crate::plan::{Fault, KopsGeneration, Plan};
+use crate::plan::{KopsGeneration, NEVER, Plan};
 use futures_util::future::{Either, select};
 use quake_engine::{
     CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
@@ -41,10 +42,12 @@ const ACCESS: &str = "clusters:\n- name: c\n  cluster: {server: 'http://127.0.0.
 pub(crate) struct Node {
     pub(crate) index: usize,
     pub(crate) host: Arc<SimHost>,
-    hub: Arc<Mutex<Hub>>,
+    /// The same machine for whoever works on it by hand.
+    pub(crate) operator: SimHost,
+    pub(crate) hub: Arc<Mutex<Hub>>,
     facts: InstanceFacts,
     group: String,
-    secret: String,
+    pub(crate) secret: String,
 }
 
 /// Lets time pass; the clock is paused, so none does.
@@ -76,9 +79,18 @@ impl Node {
         {
             host.answer_bootstrap(controller);
         }
+        let operator = SimHost::new(
+            Region::with_instance(facts.clone(), plan.cluster()),
+            instance.timing,
+            EPOCH,
+        )
+        .sharing(shared)
+        .interfered_by(Arc::new(Interferer::of_operator(hub, index)));
+        operator.put_file(OPERATOR, ACCESS);
         Self {
             index,
             host: Arc::new(host),
+            operator,
             hub: Arc::clone(hub),
             facts,
             group: group.name.clone(),
@@ -89,7 +101,14 @@ impl Node {
     /// Lives until the world ends.
     pub(crate) async fn live(&self) {
         let launch = lock(&self.hub).plan.instances[self.index].launch_ms;
-        pass(Duration::from_millis(launch)).await;
+        match launch {
+            // A spare waits for its group.
+            NEVER => {
+                let launched = Arc::clone(&lock(&self.hub).nodes[self.index].launch);
+                launched.notified().await;
+            }
+            launch => pass(Duration::from_millis(launch)).await,
+        }
         if lock(&self.hub).nodes[self.index].dead == Some(Death::Terminated) {
             // It was gone before it came up.
             let _ = self.died();
@@ -198,8 +217,9 @@ impl Node {
     fn launch(&self) {
         let plan = lock(&self.hub).plan.clone();
         let cluster = plan.cluster();
+        let scaling_group = plan.scaling_group(plan.instances[self.index].group);
         let pair = |name: &str, value: String| (name.to_owned(), value);
-        let view = InstanceView {
+        let mut view = InstanceView {
             private_ip: self.facts.private_ip.clone(),
             instance_id: self.facts.instance_id.clone(),
             state: InstanceState::Running,
@@ -212,49 +232,31 @@ impl Node {
                     "owned".to_owned(),
                 ),
                 pair("kops.k8s.io/instancegroup", self.group.clone()),
-                pair(
-                    "aws:autoscaling:groupName",
-                    format!("{}.masters.{cluster}", self.group),
-                ),
+                pair("aws:autoscaling:groupName", scaling_group.clone()),
             ]),
             device_names: vec!["/dev/xvda".to_owned()],
         };
+        if let Some(role) = plan.role_tag(self.index) {
+            view.tags.insert(role.to_owned(), "1".to_owned());
+        }
         self.host.machine(|machine| {
-            machine.region().instances.push(view);
+            let region = machine.region();
+            let mut groups = region.groups.iter_mut();
+            if let Some(group) = groups.find(|group| group.name == scaling_group) {
+                group.members.insert(view.instance_id.clone());
+            }
+            region.instances.push(view);
             lock(&self.hub).see_listing(machine);
         });
     }
 
-    /// The agent that systemd started, and a plan that somebody makes beside it. A second agent that acts is refused by the lock of the root.
+    /// The agent that systemd started, and what somebody runs beside it.
     async fn processes(&self) -> Verdict {
-        let (first, second) = (pin!(self.process()), pin!(self.plan_beside()));
+        let (first, second) = (pin!(self.process()), pin!(self.beside()));
         match select(first, second).await {
             Either::Left((verdict, _)) => verdict,
             Either::Right(((), first)) => first.await,
         }
-    }
-
-    async fn plan_beside(&self) {
-        let (from_now, number) = {
-            let hub = lock(&self.hub);
-            let mut faults = hub.plan.faults.iter();
-            let starts = faults.find_map(|fault| match fault {
-                Fault::PlanBeside { node, at_ms } if *node == self.index => Some(*at_ms),
-                _ => None,
-            });
-            let starts = starts.and_then(|at| at.checked_sub(hub.now_ms()));
-            (starts, hub.nodes[self.index].boots)
-        };
-        let Some(from_now) = from_now else {
-            return std::future::pending().await;
-        };
-        pass(Duration::from_millis(from_now)).await;
-        let clock = Arc::clone(&self.host);
-        let listener = Listener::new(&self.hub, self.index, &self.secret);
-        let emitter = Emitter::new(Box::new(move || clock.now()), vec![Box::new(listener)]);
-        let (_handle, stop) = stop_signal();
-        let request = self.request(number + 500, Mode::DryRun);
-        boot(self.host.as_ref(), &emitter, &request, stop).await;
     }
 
     /// One process of the agent: a boot, and what follows while the node is ready.
@@ -284,10 +286,17 @@ impl Node {
         after_boot(&self.hub, self.index, &verdict, &emitter.record());
         if verdict.fault.is_none() {
             after_ready(&self.hub, &self.host, self.index);
-            lock(&self.hub).nodes[self.index].status = Status::Ready;
+            self.mark_ready();
             self.stay(&emitter, &request, &verdict, stop).await;
         }
         verdict
+    }
+
+    fn mark_ready(&self) {
+        let mut hub = lock(&self.hub);
+        let now = hub.now_ms();
+        let state = &mut hub.nodes[self.index];
+        (state.status, state.ready_ms) = (Status::Ready, now);
     }
 
     async fn stay(&self, emitter: &Emitter, request: &Request, verdict: &Verdict, stop: Stop) {
@@ -309,7 +318,7 @@ impl Node {
         changes
     }
 
-    fn request(&self, number: u32, acting: Mode) -> Request {
+    pub(crate) fn request(&self, number: u32, acting: Mode) -> Request {
         let hub = lock(&self.hub);
         let plan = &hub.plan;
         let group = &plan.groups[plan.instances[self.index].group];
@@ -335,7 +344,7 @@ impl Node {
             patience: Deadlines::default(),
             conditions: requested(plan, self.index),
             takes_over_addons: plan.takes_over_addons,
-            repair: None,
+            repair: plan.repair(),
             exit_when_ready: false,
             budget: NODE_BUDGET,
         }

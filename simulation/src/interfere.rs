@@ -15,6 +15,8 @@ pub(crate) struct Interferer {
     hub: Arc<Mutex<Hub>>,
     node: usize,
     instance_id: String,
+    /// Whether it is somebody who works by hand, whose calls are no agent's.
+    is_operator: bool,
     planted: Mutex<Planted>,
 }
 
@@ -30,7 +32,17 @@ impl Interferer {
             hub: Arc::clone(hub),
             node,
             instance_id: Plan::instance_id(node),
+            is_operator: false,
             planted: Mutex::new(Planted::new(bug)),
+        }
+    }
+
+    /// What stands before an operator of this machine, who has no bugs.
+    pub(crate) fn of_operator(hub: &Arc<Mutex<Hub>>, node: usize) -> Self {
+        Self {
+            is_operator: true,
+            planted: Mutex::new(Planted::new(None)),
+            ..Self::new(hub, node)
         }
     }
 }
@@ -54,9 +66,15 @@ impl Interference for Interferer {
             hub.history.stale((hub.now_ms(), lag), &mut draw)
         });
         let mut planted = lock(&self.planted);
-        planted.before(operation, machine, &self.instance_id);
+        planted.before((operation, hub.world_time()), machine, &self.instance_id);
         if let Some((volumes, instances)) = stale {
             planted.show(machine, volumes, instances);
+        }
+        if let Some(lag) = lag.filter(|_| operation == "describe_groups") {
+            let mut draw = hub.draw(self.node, 17);
+            if let Some(groups) = hub.history.stale_groups((hub.now_ms(), lag), &mut draw) {
+                planted.of_groups.show_groups(machine, groups);
+            }
         }
     }
 
@@ -71,10 +89,14 @@ impl Interference for Interferer {
             Ok(()) => "ok".to_owned(),
             Err(error) => format!("{:?}", error.condition),
         };
+        let who = if self.is_operator { "operator " } else { "" };
         hub.note(
             self.node,
-            format_args!("{} {} {ended}", called.operation, called.subject),
+            format_args!("{who}{} {} {ended}", called.operation, called.subject),
         );
+        if self.is_operator {
+            return;
+        }
         let by = Caller {
             now_ms: hub.now_ms(),
             node: self.node,
@@ -84,13 +106,18 @@ impl Interference for Interferer {
             hub.judge.after(by, called, machine);
         }
         hub.see_node(self.node, called, machine);
+        hub.see_unhealthy(self.node, called);
         hub.tear_format(called, machine);
         if called.operation == "attach_volume" {
             hub.delay_attach(self.node, called, machine);
         }
         if matches!(
             called.operation,
-            "attach_volume" | "tag_volume" | "untag_volume" | "keep_on_termination"
+            "attach_volume"
+                | "tag_volume"
+                | "untag_volume"
+                | "keep_on_termination"
+                | "set_unhealthy"
         ) {
             hub.see_listing(machine);
         }
@@ -103,6 +130,7 @@ impl Hub {
         let now = self.now_ms();
         let region = machine.region();
         self.history.see(now, &region.volumes, &region.instances);
+        self.history.see_groups(now, &region.groups);
     }
 
     /// What a format leaves whose program or machine is killed in the middle.

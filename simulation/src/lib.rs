@@ -3,6 +3,8 @@
 //!
 //! README.md says what is simulated, which laws there are, and what was found.
 
+mod addons_world;
+mod beside;
 mod bugs;
 mod conduct;
 mod documents;
@@ -19,15 +21,21 @@ mod plan;
 mod plan_law;
 mod planning;
 mod planted;
+mod planted_groups;
+mod repair_law;
+mod repair_world;
 mod report;
 mod run;
+mod scaling_groups;
 mod shrink;
 mod trace;
 
 pub use bugs::Bug;
 pub use draw::Draw;
 pub use laws::Violation;
-pub use plan::{Act, Extra, ExtraKind, Fault, Group, Instance, KopsGeneration, Plan, Service};
+pub use plan::{
+    Act, Extra, ExtraKind, Fault, Group, Instance, KopsGeneration, Plan, Service, Sickness,
+};
 pub use report::{report, schedule};
 pub use run::{Options, WorldEnd, run};
 pub use shrink::shrink;

@@ -35,6 +35,10 @@ pub struct Plan {
     pub takes_over_addons: bool,
     /// Whether the agents report conditions in the Node objects, and remove a startup taint.
     pub reports_conditions: bool,
+    /// Whether the channel of add-ons has one with versions, and an operator who applies it.
+    pub versions_addons: bool,
+    /// The share of a group that may have itself replaced, in percent, where nodes may.
+    pub repair_share: Option<u8>,
     /// What goes wrong.
     pub faults: Vec<Fault>,
     /// From when on nothing goes wrong any more, in milliseconds.
@@ -62,6 +66,8 @@ pub struct Instance {
     pub timing: Timing,
     /// The instance in whose place it comes.
     pub replaces: Option<usize>,
+    /// Whether its group launches it in the place of one that was marked unhealthy.
+    pub is_spare: bool,
 }
 
 /// What a volume beside the members' own is.
@@ -97,6 +103,19 @@ pub enum Act {
     Ignore,
     /// Pins the volume that kops made for each member.
     Pin,
+}
+
+/// What is wrong with a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sickness {
+    /// Its disk is mounted read-only.
+    Disk,
+    /// Its clock is off, by what its host measures.
+    Clock,
+    /// kubelet does not answer.
+    Kubelet,
+    /// Its member of etcd does not answer.
+    Etcd,
 }
 
 /// Who answers a call.
@@ -184,6 +203,17 @@ pub enum Fault {
     RemoveFile { node: usize, at_ms: u64, nth: u64 },
     /// An operator does something.
     Operator { at_ms: u64, act: Act },
+    /// An operator applies all add-ons from this node.
+    ApplyAddons { node: usize, at_ms: u64 },
+    /// The channel wants this version of the add-on from now on.
+    Channel { at_ms: u64, version: u64 },
+    /// Something is wrong with a node for a while.
+    Sick {
+        node: usize,
+        from_ms: u64,
+        to_ms: u64,
+        sickness: Sickness,
+    },
 }
 
 impl Fault {
@@ -199,9 +229,11 @@ impl Fault {
             | Self::Terminate { node, .. }
             | Self::Clock { node, .. }
             | Self::PlanBeside { node, .. }
-            | Self::RemoveFile { node, .. } => Some(*node),
+            | Self::RemoveFile { node, .. }
+            | Self::ApplyAddons { node, .. }
+            | Self::Sick { node, .. } => Some(*node),
             Self::Outage { node, .. } => *node,
-            Self::Operator { .. } => None,
+            Self::Operator { .. } | Self::Channel { .. } => None,
         }
     }
 }
@@ -220,6 +252,7 @@ impl Service {
             | "assign_prefix"
             | "describe_type"
             | "find_group"
+            | "describe_groups"
             | "set_unhealthy"
             | "complete_hook"
             | "has_hook" => Self::Ec2,
@@ -251,6 +284,15 @@ impl Plan {
     pub(crate) fn is_terminated(&self, node: usize) -> bool {
         let mut faults = self.faults.iter();
         faults.any(|fault| matches!(fault, Fault::Terminate { node: ended, .. } if *ended == node))
+    }
+
+    /// The tag that kops puts on control planes.
+    pub(crate) fn role_tag(&self, node: usize) -> Option<&'static str> {
+        let group = &self.groups[self.instances[node].group];
+        (!group.members.is_empty()).then_some(match self.generation {
+            KopsGeneration::Legacy => "k8s.io/role/master",
+            KopsGeneration::Current => "k8s.io/role/control-plane",
+        })
     }
 
     /// The groups that run members of etcd, by their index.

@@ -1,11 +1,13 @@
 //! The laws of a settled world: a plan of a ready node changes nothing, and the conditions in its object are what is so.
 
+use crate::addons_world::SETTLED_WITHIN;
 use crate::conduct::Conductor;
 use crate::hub::{Death, Status};
 use crate::instance::{Node, pass};
 use crate::interfere::lock;
 use crate::node_objects::REPORTED_WITHIN;
 use crate::plan::Plan;
+use quake_testkit::Machine;
 use std::time::Duration;
 
 /// How often it is looked whether a node is ready again, and for how long.
@@ -22,6 +24,37 @@ impl Conductor<'_> {
         for node in self.nodes {
             node.host
                 .machine(|machine| lock(self.hub).conditions_hold(node.index, machine));
+        }
+    }
+
+    /// Looks until the objects of the add-on are those that its channel wants, where it has versions.
+    pub(crate) async fn addons_settle(&self, plan: &Plan) {
+        if lock(self.hub).settles_addons() {
+            let look =
+                |machine: &mut Machine<'_>| plan.unsettled_addon(machine).map(|seen| (0, seen));
+            self.holds_within("addons-settle", SETTLED_WITHIN, look)
+                .await;
+        }
+    }
+
+    /// Looks for so long until there is nothing that breaks this law.
+    async fn holds_within(
+        &self,
+        law: &'static str,
+        time: Duration,
+        look: impl Fn(&mut Machine<'_>) -> Option<(usize, String)>,
+    ) {
+        let ends = lock(self.hub).now_ms() + u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        loop {
+            let found = self.nodes[0].host.machine(&look);
+            let now = lock(self.hub).now_ms();
+            let Some((node, seen)) = found.filter(|_| !lock(self.hub).judge.is_broken()) else {
+                return;
+            };
+            if now >= ends {
+                return lock(self.hub).judge.broke(now, node, law, seen);
+            }
+            pass(LOOK).await;
         }
     }
 

@@ -40,6 +40,8 @@ impl Plan {
             unsigned: None,
             takes_over_addons: draw.percent(70),
             reports_conditions: Draw::of(seed, &[10]).percent(REPORTS),
+            versions_addons: false,
+            repair_share: None,
             faults: Vec::new(),
             freeze_ms: draw.between(1000, TROUBLE_MS),
             looks_on_ms: draw.one(&[0, 0, 30_000, 120_000, 600_000]),
@@ -66,6 +68,8 @@ impl Plan {
                 when: When::After,
             });
         }
+        plan.draw_repairs();
+        plan.draw_addons();
         plan
     }
 
@@ -305,7 +309,7 @@ fn groups(draw: &mut Draw, generation: KopsGeneration) -> Vec<Group> {
     groups
 }
 
-fn instances(draw: &mut Draw, groups: &[Group]) -> Vec<Instance> {
+pub(crate) fn instances(draw: &mut Draw, groups: &[Group]) -> Vec<Instance> {
     let mut instances = Vec::new();
     for (group, shape) in groups.iter().enumerate() {
         // One more than there are members: a node that stands by.
@@ -316,13 +320,14 @@ fn instances(draw: &mut Draw, groups: &[Group]) -> Vec<Instance> {
                 launch_ms: draw.one(&[0, 0, 100, 5_000, 60_000]) + draw.between(0, 500),
                 timing: timing(draw),
                 replaces: None,
+                is_spare: false,
             });
         }
     }
     instances
 }
 
-fn timing(draw: &mut Draw) -> Timing {
+pub(crate) fn timing(draw: &mut Draw) -> Timing {
     let mut late = |most: u32| match draw.percent(60) {
         true => 0,
         false => u32::try_from(draw.between(0, u64::from(most))).unwrap_or_default(),

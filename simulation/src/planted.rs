@@ -2,11 +2,13 @@
 
 use crate::bugs::Bug;
 use crate::node_objects::TAINT;
+use crate::planted_groups::PlantedGroups;
 use quake_apisim::ApiServer;
 use quake_model::facts::{
     ActiveState, Attachment, AttachmentState, DeviceContents, InstanceView, VolumeFacts,
     VolumeState,
 };
+use quake_model::time::Timestamp;
 use quake_node::managed_files::PATH;
 use quake_testkit::{Called, Machine};
 use quake_volumes::{IGNORE, JOURNAL, PIN, Slot};
@@ -37,6 +39,7 @@ struct Hidden {
 pub(crate) struct Planted {
     bug: Option<Bug>,
     hidden: Hidden,
+    pub(crate) of_groups: PlantedGroups,
     writes: u64,
     /// Requests that are not counted yet.
     uncounted: u64,
@@ -47,6 +50,7 @@ impl Planted {
         Self {
             bug,
             hidden: Hidden::default(),
+            of_groups: PlantedGroups::default(),
             writes: 0,
             uncounted: 0,
         }
@@ -70,8 +74,14 @@ impl Planted {
         self.hidden.listing.get_or_insert((volumes, instances));
     }
 
-    pub(crate) fn before(&mut self, operation: &str, machine: &mut Machine<'_>, me: &str) {
+    pub(crate) fn before(
+        &mut self,
+        (operation, now): (&str, Timestamp),
+        machine: &mut Machine<'_>,
+        me: &str,
+    ) {
         let Some(bug) = self.bug else { return };
+        self.of_groups.before(bug, (operation, now), machine, me);
         match (bug, operation) {
             (_, "describe_volumes") => {
                 let mut shown = machine.region().volumes.clone();
@@ -152,6 +162,7 @@ impl Planted {
 
     pub(crate) fn after(&mut self, called: &Called<'_>, machine: &mut Machine<'_>) {
         self.restore(called, machine);
+        self.of_groups.restore(called, machine);
         let Some(bug) = self.bug.filter(|_| called.ended.is_ok()) else {
             return;
         };

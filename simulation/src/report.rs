@@ -50,9 +50,18 @@ pub fn schedule(plan: &Plan) -> String {
     if plan.reports_conditions {
         text.push_str(", with conditions");
     }
+    if plan.versions_addons {
+        text.push_str(", with an add-on in versions");
+    }
+    if let Some(share) = plan.repair_share {
+        let _ = write!(text, ", with repairs of {share} %");
+    }
     let _ = writeln!(text, ", quiet from {} ms", plan.freeze_ms);
     for (node, instance) in plan.instances.iter().enumerate() {
-        if instance.launch_ms < NEVER {
+        if instance.is_spare {
+            let group = &plan.groups[instance.group];
+            let _ = writeln!(text, "  n{node}: a spare of {}", group.name);
+        } else if instance.launch_ms < NEVER {
             let group = &plan.groups[instance.group];
             let _ = writeln!(
                 text,

@@ -65,6 +65,7 @@ async fn run_world(plan: &Plan, options: Options) -> WorldEnd {
     let mut region = Region::with_instance(example_instance("us-test-1a"), plan.cluster());
     region.instances.clear();
     add_volumes(&mut region, plan);
+    plan.add_groups(&mut region);
     let server = match plan.generation {
         KopsGeneration::Legacy => ApiServer::new("v1.15.12"),
         KopsGeneration::Current => ApiServer::new("v1.36.1"),
@@ -79,7 +80,12 @@ async fn run_world(plan: &Plan, options: Options) -> WorldEnd {
         hub: &hub,
         nodes: &nodes,
     };
-    let conducting = pin!(conductor.conduct());
+    let conducting = async {
+        let replacing = pin!(conductor.replace_marked());
+        let conducted = pin!(conductor.conduct());
+        select(conducted, replacing).await;
+    };
+    let conducting = pin!(conducting);
     // Nodes whose instances are gone end before the world does.
     if let Either::Right((_, conducting)) = select(conducting, living).await {
         conducting.await;

@@ -40,7 +40,7 @@ fn candidates(plan: &Plan) -> Vec<Plan> {
         all.push(with_faults(plan, plan.faults[half..].to_vec()));
     }
     for node in 0..plan.instances.len() {
-        if plan.instances[node].launch_ms < NEVER {
+        if plan.instances[node].launch_ms < NEVER || plan.instances[node].is_spare {
             all.push(without_node(plan, node));
         }
     }
@@ -60,12 +60,13 @@ fn candidates(plan: &Plan) -> Vec<Plan> {
 }
 
 fn simpler(plan: &Plan) -> impl Iterator<Item = Plan> {
-    let edits: [fn(&mut Plan); 6] = [
+    let edits: [fn(&mut Plan); 7] = [
         |plan| plan.has_backup = false,
         |plan| plan.unsigned = None,
         |plan| plan.looks_on_ms = 0,
         |plan| plan.takes_over_addons = false,
         |plan| plan.reports_conditions = false,
+        |plan| plan.versions_addons = false,
         |plan| {
             plan.instances
                 .iter_mut()
@@ -101,5 +102,6 @@ fn without_node(plan: &Plan, node: usize) -> Plan {
     let faults = faults.filter(|fault| fault.node() != Some(node));
     let mut smaller = with_faults(plan, faults.cloned().collect());
     smaller.instances[node].launch_ms = NEVER;
+    smaller.instances[node].is_spare = false;
     smaller
 }
