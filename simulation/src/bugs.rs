@@ -80,6 +80,9 @@ bugs! {
     "a volume is not marked" NoMarker "no-marker" 1 ["marked-when-ready", "becomes-ready"];
     "modules of the kernel are not loaded after the first boot" NoModules "no-modules" 1 ["plan-holds", "becomes-ready"];
     "what an operator ignored or pinned is not read" PinBlind "pin-blind" 2 ["becomes-ready"];
+    "every address at the shared name counts as a control plane's" NamesForeign "names-foreign" 7 ["names-of-cluster"];
+    "a member's name is written as that of the next member" NamesOfNext "names-of-next" 9 ["member-name-of-holder"];
+    "records are read as this node wrote them last" NamesCached "names-cached" 9 ["names-lead-home"];
     "of an add-on only the note that it is applied is written" NoteAlone "note-alone" 3 ["addons-settle"];
     "the notes of peers are not read" PeersUnseen "peers-unseen" 169 ["repair-own-fault"];
     "a request marks another instance of the group, too" MarksTwo "marks-two" 81 ["repair-share"];

@@ -49,6 +49,7 @@ fn timeline(plan: &Plan) -> Vec<(u64, Event)> {
             | Fault::PlanBeside { at_ms, .. }
             | Fault::RemoveFile { at_ms, .. }
             | Fault::Channel { at_ms, .. }
+            | Fault::Record { at_ms, .. }
             | Fault::Sick { from_ms: at_ms, .. }
             | Fault::Operator { at_ms, .. } => *at_ms,
             _ => continue,
@@ -100,6 +101,7 @@ impl Conductor<'_> {
         pass(Duration::from_millis(plan.looks_on_ms)).await;
         self.conditions_hold(&plan).await;
         self.addons_settle(&plan).await;
+        self.names_lead_home(&plan).await;
         self.plans_hold().await;
     }
 
@@ -126,6 +128,10 @@ impl Conductor<'_> {
                 let plan = lock(self.hub).plan.clone();
                 let host = &self.nodes[0].host;
                 host.machine(|machine| plan.put_channel(version, machine.objects()));
+            }
+            Fault::Record { member, edit, .. } => {
+                let plan = lock(self.hub).plan.clone();
+                self.change(|region| plan.edit_record(&mut region.names, member, edit));
             }
             Fault::Clock {
                 node, by_ms, back, ..

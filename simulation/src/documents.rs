@@ -1,5 +1,6 @@
 //! The documents of the bundled example clusters, with other groups and members of etcd.
 
+use crate::names_world::ZONE;
 use crate::plan::{Group, KopsGeneration, Plan};
 use quake_engine::Configuration;
 use quake_model::time::Timestamp;
@@ -71,7 +72,7 @@ impl Plan {
         match self.generation {
             KopsGeneration::Legacy => {
                 for (location, text) in example::objects() {
-                    put(location, self.with_members(text));
+                    put(location, self.with_zone(self.with_members(text)));
                 }
                 for (_, group) in self.control_planes() {
                     let location = format!("{base}/instancegroup/{}", group.name);
@@ -130,6 +131,14 @@ impl Plan {
             text = text.replace(&member(encrypted, EXAMPLE, "a"), &wanted);
         }
         text
+    }
+
+    /// The text of the cluster with the zone of its names, where it has one.
+    fn with_zone(&self, text: String) -> String {
+        match self.publishes_names {
+            true => text.replacen("\nspec:\n", &format!("\nspec:\n  dnsZone: {ZONE}\n"), 1),
+            false => text,
+        }
     }
 
     /// Where a node of a group finds its configuration.

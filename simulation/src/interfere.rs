@@ -106,6 +106,7 @@ impl Interference for Interferer {
             hub.judge.after(by, called, machine);
         }
         hub.see_node(self.node, called, machine);
+        hub.see_records(by, called, machine);
         hub.see_unhealthy(self.node, called);
         hub.tear_format(called, machine);
         if called.operation == "attach_volume" {

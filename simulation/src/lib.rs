@@ -16,6 +16,7 @@ mod instance;
 mod interfere;
 mod laws;
 mod lease_law;
+mod names_world;
 mod node_objects;
 mod plan;
 mod plan_law;
@@ -34,7 +35,8 @@ pub use bugs::Bug;
 pub use draw::Draw;
 pub use laws::Violation;
 pub use plan::{
-    Act, Extra, ExtraKind, Fault, Group, Instance, KopsGeneration, Plan, Service, Sickness,
+    Act, Extra, ExtraKind, Fault, Group, Instance, KopsGeneration, Plan, RecordEdit, Service,
+    Sickness,
 };
 pub use report::{report, schedule};
 pub use run::{Options, WorldEnd, run};

@@ -35,6 +35,8 @@ pub struct Plan {
     pub takes_over_addons: bool,
     /// Whether the agents report conditions in the Node objects, and remove a startup taint.
     pub reports_conditions: bool,
+    /// Whether control planes publish their names in a zone: those of kops legacy do, where the cluster names one.
+    pub publishes_names: bool,
     /// Whether the channel of add-ons has one with versions, and an operator who applies it.
     pub versions_addons: bool,
     /// The share of a group that may have itself replaced, in percent, where nodes may.
@@ -103,6 +105,19 @@ pub enum Act {
     Ignore,
     /// Pins the volume that kops made for each member.
     Pin,
+}
+
+/// What somebody does to a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordEdit {
+    /// A member's name leads elsewhere.
+    Elsewhere,
+    /// A member's name is gone.
+    Removed,
+    /// The shared name leads elsewhere alone.
+    SharedElsewhere,
+    /// The shared name leads elsewhere, too.
+    SharedStale,
 }
 
 /// What is wrong with a node.
@@ -207,6 +222,12 @@ pub enum Fault {
     ApplyAddons { node: usize, at_ms: u64 },
     /// The channel wants this version of the add-on from now on.
     Channel { at_ms: u64, version: u64 },
+    /// Somebody changes a record of the cluster.
+    Record {
+        at_ms: u64,
+        member: usize,
+        edit: RecordEdit,
+    },
     /// Something is wrong with a node for a while.
     Sick {
         node: usize,
@@ -233,7 +254,7 @@ impl Fault {
             | Self::ApplyAddons { node, .. }
             | Self::Sick { node, .. } => Some(*node),
             Self::Outage { node, .. } => *node,
-            Self::Operator { .. } | Self::Channel { .. } => None,
+            Self::Operator { .. } | Self::Channel { .. } | Self::Record { .. } => None,
         }
     }
 }

@@ -40,6 +40,7 @@ impl Plan {
             unsigned: None,
             takes_over_addons: draw.percent(70),
             reports_conditions: Draw::of(seed, &[10]).percent(REPORTS),
+            publishes_names: false,
             versions_addons: false,
             repair_share: None,
             faults: Vec::new(),
@@ -69,6 +70,7 @@ impl Plan {
             });
         }
         plan.draw_repairs();
+        plan.draw_names();
         plan.draw_addons();
         plan
     }

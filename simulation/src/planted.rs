@@ -166,6 +166,7 @@ impl Planted {
         let Some(bug) = self.bug.filter(|_| called.ended.is_ok()) else {
             return;
         };
+        self.of_groups.after(bug, called, machine);
         match (bug, called.operation) {
             (Bug::NoIntent, "write_file") if called.subject == JOURNAL => {
                 let before = self.hidden.written_over.take();

@@ -1,7 +1,10 @@
-//! What planted bugs do to what nodes see of each other: groups, notes of peers, and add-ons.
+//! What planted bugs do to what nodes see of each other: names, groups, notes of peers, and add-ons.
 
 use crate::bugs::Bug;
+use crate::names_world::ZONE;
 use quake_apisim::ApiServer;
+use quake_model::dns::AddressRecord;
+use quake_model::facts::{InstanceState, InstanceView};
 use quake_model::time::Timestamp;
 use quake_testkit::region::GroupState;
 use quake_testkit::{Called, Machine};
@@ -16,7 +19,11 @@ const NOTE: &str = ".health";
 pub(crate) struct PlantedGroups {
     groups: Option<Vec<GroupState>>,
     objects: Option<BTreeMap<String, Vec<u8>>>,
+    instances: Option<Vec<InstanceView>>,
+    records: Option<Vec<AddressRecord>>,
     server: Option<ApiServer>,
+    /// The records as they were after the last change of this machine.
+    cached: Option<Vec<AddressRecord>>,
 }
 
 impl PlantedGroups {
@@ -34,6 +41,30 @@ impl PlantedGroups {
         me: &str,
     ) {
         match (bug, operation) {
+            (Bug::NamesForeign, "describe_instances") => {
+                let region = machine.region();
+                self.instances = Some(region.instances.clone());
+                let records = region.names.records.values().flatten();
+                let found = records.flat_map(|record| record.addresses.iter().cloned());
+                let found: Vec<String> = found.collect();
+                let Some(example) = region.instances.last().cloned() else {
+                    return;
+                };
+                let views = found.into_iter().map(|private_ip| InstanceView {
+                    private_ip,
+                    state: InstanceState::Running,
+                    instance_id: "i-00000000000000999".to_owned(),
+                    tags: with_role(&example),
+                    ..example.clone()
+                });
+                region.instances.extend(views);
+            }
+            (Bug::NamesCached, "read_records") => {
+                if let Some(cached) = self.cached.clone() {
+                    let records = &mut machine.region().names.records;
+                    self.records = records.insert(ZONE.to_owned(), cached);
+                }
+            }
             (Bug::NoteAlone, "change_object") => {
                 self.server = machine.cluster().map(|server| server.clone());
             }
@@ -55,6 +86,26 @@ impl PlantedGroups {
         }
     }
 
+    pub(crate) fn after(&mut self, bug: Bug, called: &Called<'_>, machine: &mut Machine<'_>) {
+        if called.operation != "change_records" || called.ended.is_err() {
+            return;
+        }
+        let names = &mut machine.region().names;
+        if bug == Bug::NamesCached {
+            self.cached = names.records.get(ZONE).cloned();
+        }
+        if bug == Bug::NamesOfNext {
+            let batch = names.batches.last_mut().into_iter().flatten();
+            for record in batch.map(|change| &mut change.record) {
+                let next = [("-a.", "-b."), ("-b.", "-c."), ("-c.", "-a.")];
+                let next = next.into_iter().find(|(own, _)| record.name.contains(own));
+                if let Some((own, other)) = next {
+                    record.name = record.name.replacen(own, other, 1);
+                }
+            }
+        }
+    }
+
     /// Puts back what the call was not to see.
     pub(crate) fn restore(&mut self, called: &Called<'_>, machine: &mut Machine<'_>) {
         if let Some(groups) = self.groups.take() {
@@ -63,6 +114,16 @@ impl PlantedGroups {
         if let Some(objects) = self.objects.take() {
             *machine.objects() = objects;
         }
+        if let Some(instances) = self.instances.take() {
+            machine.region().instances = instances;
+        }
+        if let Some(records) = self.records.take() {
+            machine
+                .region()
+                .names
+                .records
+                .insert(ZONE.to_owned(), records);
+        }
         if let Some(before) = self.server.take()
             && called.subject.contains("/configmaps")
             && let Some(server) = machine.cluster()
@@ -70,6 +131,12 @@ impl PlantedGroups {
             *server = before;
         }
     }
+}
+
+fn with_role(view: &InstanceView) -> BTreeMap<String, String> {
+    let mut tags = view.tags.clone();
+    tags.insert("k8s.io/role/master".to_owned(), "1".to_owned());
+    tags
 }
 
 /// Makes a note say that its member of etcd answers, and did so just now.

@@ -50,6 +50,9 @@ pub fn schedule(plan: &Plan) -> String {
     if plan.reports_conditions {
         text.push_str(", with conditions");
     }
+    if plan.publishes_names {
+        text.push_str(", with names");
+    }
     if plan.versions_addons {
         text.push_str(", with an add-on in versions");
     }

@@ -65,6 +65,7 @@ async fn run_world(plan: &Plan, options: Options) -> WorldEnd {
     let mut region = Region::with_instance(example_instance("us-test-1a"), plan.cluster());
     region.instances.clear();
     add_volumes(&mut region, plan);
+    plan.add_zone(&mut region);
     plan.add_groups(&mut region);
     let server = match plan.generation {
         KopsGeneration::Legacy => ApiServer::new("v1.15.12"),

@@ -60,12 +60,13 @@ fn candidates(plan: &Plan) -> Vec<Plan> {
 }
 
 fn simpler(plan: &Plan) -> impl Iterator<Item = Plan> {
-    let edits: [fn(&mut Plan); 7] = [
+    let edits: [fn(&mut Plan); 8] = [
         |plan| plan.has_backup = false,
         |plan| plan.unsigned = None,
         |plan| plan.looks_on_ms = 0,
         |plan| plan.takes_over_addons = false,
         |plan| plan.reports_conditions = false,
+        |plan| plan.publishes_names = false,
         |plan| plan.versions_addons = false,
         |plan| {
             plan.instances
