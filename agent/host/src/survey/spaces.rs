@@ -4,6 +4,7 @@ use nix::sys::statvfs::{FsFlags, statvfs};
 use quake_model::facts::SpaceFacts;
 use quake_model::ports::PortError;
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Reads the room of the filesystems that hold these paths, each filesystem once, by the first path on it. Paths that
@@ -16,12 +17,12 @@ pub fn read_spaces(root: &Path, paths: &[&str]) -> Result<Vec<SpaceFacts>, PortE
     let mut seen = BTreeSet::new();
     let mut spaces = Vec::new();
     for path in paths {
-        let Ok(space) = statvfs(&root.join(path.trim_start_matches('/'))) else {
+        let below = root.join(path.trim_start_matches('/'));
+        let (Ok(found), Ok(space)) = (below.metadata(), statvfs(&below)) else {
             continue;
         };
-        // Filesystems are told apart by their id; those that have none, as overlays, by what they hold.
-        let name = (space.filesystem_id(), space.blocks(), space.blocks_free());
-        if !seen.insert(name) {
+        // By the device: overlays have no id of a filesystem, and clones of a volume have one and the same.
+        if !seen.insert(found.dev()) {
             continue;
         }
         let fragment = space.fragment_size();
