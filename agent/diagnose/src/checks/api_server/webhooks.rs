@@ -111,6 +111,11 @@ const CAUSES: &[Cause] = &[
         fix: "have its certificate issued anew: with cert-manager kubectl -n NAMESPACE get certificate, then cmctl renew; else delete the Secret that its Deployment mounts, or run its certgen Job (helm upgrade) again; then kubectl -n NAMESPACE rollout restart its Deployment",
     },
     Cause {
+        parts: &["insecure algorithm"],
+        says: "shows a certificate that is signed with SHA-1, which Go refuses",
+        fix: "have it issued again with SHA-256 (the template of its CA); the caBundle needs no change; until then failurePolicy: Ignore",
+    },
+    Cause {
         parts: &["certificate signed by unknown authority"],
         says: "shows a certificate that its configuration's caBundle does not trust",
         fix: "write the CA of its Secret (ca.crt) into the configuration's clientConfig.caBundle; with cert-manager look at cainjector's log and at the annotation cert-manager.io/inject-ca-from",
