@@ -8,10 +8,10 @@ use crate::hub::{Death, Hub, Status};
 use crate::interfere::{Interferer, lock};
 use crate::laws::Caller;
 use crate::node_objects::requested;
-use crate::plan::{KopsGeneration, NEVER, Plan};
+use crate::plan::{Fault, KopsGeneration, NEVER, Plan};
 use futures_util::future::{Either, select};
 use quake_engine::{
-    CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
+    Budget, CredentialSource, Deadlines, Emitter, Mode, NODE_BUDGET, Request, Stop, Verdict, boot,
     keep_looking, stop_signal,
 };
 use quake_model::boot::BootId;
@@ -346,7 +346,20 @@ impl Node {
             takes_over_addons: plan.takes_over_addons,
             repair: plan.repair(),
             exit_when_ready: false,
-            budget: NODE_BUDGET,
+            budget: self.budget(plan),
+        }
+    }
+
+    /// How many requests a boot may make. A plan beside it is a process that counts for itself; here one meter counts both.
+    fn budget(&self, plan: &Plan) -> Budget {
+        let is_beside =
+            |fault: &Fault| matches!(fault, Fault::PlanBeside { node, .. } if *node == self.index);
+        let processes = 1 + u64::from(plan.faults.iter().any(is_beside));
+        Budget {
+            imds: NODE_BUDGET.imds * processes,
+            s3: NODE_BUDGET.s3 * processes,
+            ec2: NODE_BUDGET.ec2 * processes,
+            route53: NODE_BUDGET.route53 * processes,
         }
     }
 }
