@@ -86,7 +86,7 @@ fn far_off(node: &Node<'_>, ahead: i64) -> Result<Verdict, Unseen> {
         format!("the clock is {seconds}s {way} the clock of the servers"),
         "let chrony use `server 169.254.169.123 prefer iburst`, then: systemctl restart chrony && chronyc makestep",
     );
-    let finding = match other::reason(node) {
+    let finding = match other::reason(node, ahead) {
         Some((why, fix, said)) => {
             Finding::new(format!("{}: {why}", finding.summary), fix).seen("said", said)
         }
@@ -224,6 +224,15 @@ mod tests {
         proves("time.sync", &survey, Status::Fail, "first 3 updates");
         let survey = survey_with(survey, "/etc/chrony/chrony.conf", "makestep 1.0 -1\n");
         proves("time.sync", &survey, Status::Fail, "let chrony use");
+        let hardware = "makestep 1.0 -1\nrefclock PHC /dev/ptp0 poll 0 trust tai\n";
+        for (ahead, expected) in [
+            (-37_120, "distance of UTC from TAI"),
+            (-39_000, "let chrony use"),
+        ] {
+            let mut survey = tree(&[("/etc/chrony/chrony.conf", hardware)]);
+            survey.clock = Seen::Yes(clock(true, 0, Some(ahead)));
+            proves("time.sync", &survey, Status::Warn, expected);
+        }
     }
 
     #[test]

@@ -6,6 +6,9 @@ use quake_formats::yaml::shorten;
 /// Where chrony's configuration is.
 const FILES: &[&str] = &["/etc/chrony/chrony.conf", "/etc/chrony.conf"];
 
+/// How far TAI is ahead of UTC since 2017 (IERS, Bulletin C 52).
+const TAI_AHEAD_MS: i64 = 37_000;
+
 /// How programs that set a clock say that they did (ntpd `ntp_loopfilter.c`, chrony `reference.c`, OpenNTPD, busybox).
 const STEPS: &[&str] = &[
     "time reset ",
@@ -33,11 +36,30 @@ fn setter(node: &Node<'_>) -> Option<Reason> {
     })
 }
 
+/// A hardware clock that is read as TAI and keeps UTC, or the other way round (chrony.conf(5), `refclock`, `tai`).
+fn atomic_time(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
+    if ahead_ms.abs().abs_diff(TAI_AHEAD_MS) > 500 {
+        return None;
+    }
+    let (file, text) = chrony_conf(node)?;
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| line.starts_with("refclock "))?;
+    Some((
+        format!(
+            "that is the distance of UTC from TAI, and chrony follows a hardware clock ({line}): it takes the one for the other"
+        ),
+        format!(
+            "take tai out of that line of {file}, or add it where the clock keeps TAI, and leave trust out, then: systemctl restart chrony (chronyd) && chronyc makestep; then restart the programs that went by the wrong time"
+        ),
+        format!("{file}: {line}"),
+    ))
+}
+
 /// A limit of chrony's steps: once its first updates are over it only slews the clock (chrony.conf(5), `makestep`).
 fn slewing(node: &Node<'_>) -> Option<Reason> {
-    let (file, text) = FILES
-        .iter()
-        .find_map(|file| Some((*file, node.text(file).ok()??)))?;
+    let (file, text) = chrony_conf(node)?;
     let line = text
         .lines()
         .map(str::trim)
@@ -52,6 +74,15 @@ fn slewing(node: &Node<'_>) -> Option<Reason> {
     })
 }
 
-pub(super) fn reason(node: &Node<'_>) -> Option<Reason> {
-    setter(node).or_else(|| slewing(node))
+/// chrony's configuration, and the file that it is in.
+fn chrony_conf<'a>(node: &Node<'a>) -> Option<(&'static str, &'a str)> {
+    let mut files = FILES.iter();
+    files.find_map(|file| Some((*file, node.text(file).ok()??)))
+}
+
+/// Why a clock is so many milliseconds ahead of the clock of the servers, or behind it where that is below zero.
+pub(super) fn reason(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
+    let mut reason = setter(node);
+    reason = reason.or_else(|| atomic_time(node, ahead_ms));
+    reason.or_else(|| slewing(node))
 }
