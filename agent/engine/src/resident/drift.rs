@@ -97,7 +97,7 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
                 continue;
             }
             let path = self.paths[index].clone();
-            let Ok(what) = self.differs(managed, &path).await else {
+            let Ok(what) = self.differs(managed, &path, stamp.is_some()).await else {
                 continue;
             };
             self.stamps[index] = *stamp;
@@ -105,15 +105,21 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
         }
     }
 
-    async fn differs(&self, managed: &ManagedSnapshot, path: &str) -> Result<Option<String>, ()> {
+    async fn differs(
+        &self,
+        managed: &ManagedSnapshot,
+        path: &str,
+        is_there: bool,
+    ) -> Result<Option<String>, ()> {
         if let Some(file) = managed.managed_files.files.get(path) {
             let found = files::look(self.context, path).await.map_err(drop)?;
             let owners = Owners::for_host(self.context.host.sets_owners());
             return Ok(file.differs(found.as_ref(), owners));
         }
-        // The boot has just compared the programs, and reading them again would take the disk's time.
+        // The boot has just compared the programs, and reading them again would take the disk's time. One that is gone since
+        // is not read.
         let place = managed.places.iter().find(|place| place.path == path);
-        let Some(place) = place.filter(|_| !self.is_first) else {
+        let Some(place) = place.filter(|_| !self.is_first || !is_there) else {
             return Ok(None);
         };
         let found = self.context.host.look_placed(place).await.map_err(drop)?;
