@@ -5,6 +5,7 @@ mod claims;
 mod keeping;
 mod mirrors;
 mod offline;
+mod requests;
 mod transport;
 
 use super::*;
