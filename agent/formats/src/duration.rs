@@ -1,5 +1,7 @@
 //! Durations as Go writes and prints them, because kops passes every duration through Go.
 
+use std::time::Duration;
+
 const NANOSECOND: i128 = 1;
 const MICROSECOND: i128 = 1_000 * NANOSECOND;
 const MILLISECOND: i128 = 1_000 * MICROSECOND;
@@ -15,12 +17,22 @@ pub fn normalise(text: &str) -> Option<String> {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
-    let nanoseconds = if digits == "0" { 0 } else { read(digits)? };
-    if nanoseconds > i128::from(i64::MAX) {
-        return None;
-    }
+    let nanoseconds = magnitude(digits)?;
     let sign = if negative && nanoseconds > 0 { "-" } else { "" };
     Some(format!("{sign}{}", print(nanoseconds)))
+}
+
+/// Reads a duration without a sign, such as `90s`, `1h30m` or `850ms`.
+///
+/// `None` where the text is none, or one beyond what Go holds.
+pub fn parse(text: &str) -> Option<Duration> {
+    let nanoseconds = u64::try_from(magnitude(text)?).ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}
+
+fn magnitude(digits: &str) -> Option<i128> {
+    let nanoseconds = if digits == "0" { 0 } else { read(digits)? };
+    (nanoseconds <= i128::from(i64::MAX)).then_some(nanoseconds)
 }
 
 fn read(text: &str) -> Option<i128> {
@@ -131,6 +143,21 @@ mod tests {
             ("1h2.5s", "1h0m2.5s"),
         ] {
             assert_eq!(normalise(text).as_deref(), Some(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_duration_of_go_is_read_in_seconds() {
+        for (text, wanted) in [
+            ("1m22.691s", Some(82)),
+            ("9.8s", Some(9)),
+            ("412.5ms", Some(0)),
+            ("1h0m3s", Some(3603)),
+            ("soon", None),
+            ("-2s", None),
+        ] {
+            let seconds = parse(text).map(|it| it.as_secs());
+            assert_eq!(seconds, wanted, "{text}");
         }
     }
 

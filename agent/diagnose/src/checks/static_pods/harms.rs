@@ -1,6 +1,7 @@
 //! Values of flags of the control plane that are valid and do harm, one row each.
 
 use super::flags::Command;
+use quake_formats::duration;
 
 /// A flag of a component, which values do harm, and what they do. The remedy is to take the flag out of the cluster spec.
 struct Row {
@@ -31,13 +32,8 @@ fn has(list: &str, wanted: &[&str]) -> bool {
     list.split(',').any(|one| wanted.contains(&one.trim()))
 }
 
-/// A duration in whole seconds or minutes, as these flags have it.
-fn seconds(value: &str) -> Option<f64> {
-    let (number, factor) = match value.strip_suffix('m') {
-        Some(number) => (number, 60.0),
-        None => (value.strip_suffix('s')?, 1.0),
-    };
-    Some(number.parse::<f64>().ok()? * factor)
+fn is_shorter(value: &str, seconds: u64) -> bool {
+    duration::parse(value).is_some_and(|it| it.as_secs() < seconds)
 }
 
 /// The first port of a range is within the ports of kubelet and the control plane, or below.
@@ -89,7 +85,7 @@ const ROWS: &[Row] = &[
     Row {
         component: SERVER,
         flag: "request-timeout",
-        is_bad: |value| seconds(value).is_some_and(|it| it < 10.0),
+        is_bad: |value| is_shorter(value, 10),
         what: "requests that take longer end with 504: large lists, images' and volumes' objects",
     },
     Row {
@@ -123,7 +119,7 @@ const ROWS: &[Row] = &[
     Row {
         component: MANAGER,
         flag: "node-monitor-grace-period",
-        is_bad: |value| seconds(value).is_some_and(|it| it < 20.0),
+        is_bad: |value| is_shorter(value, 20),
         what: "a node that renews its lease a moment late is NotReady, and its pods are evicted: kubelet renews it each 10 seconds",
     },
     Row {
