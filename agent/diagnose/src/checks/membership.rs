@@ -221,7 +221,7 @@ fn ready(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 "the node says {} ({}): {}",
                 condition.kind, condition.reason, condition.message
             );
-            match conditions::threshold(node, condition) {
+            match conditions::why_with_room(node, condition) {
                 Some(fix) => Finding::new(what, fix).warn(),
                 None => Finding::new(what, fix_of(condition)).warn(),
             }

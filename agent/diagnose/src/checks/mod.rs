@@ -48,6 +48,7 @@ mod kubelet;
 mod lifecycle;
 mod logs;
 mod membership;
+mod meminfo;
 mod named;
 mod net;
 mod pods;

@@ -3,6 +3,7 @@
 use super::{kernel_log, limits};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_setting, runs_kubernetes};
+use crate::checks::meminfo;
 use crate::checks::named::setter;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
@@ -129,14 +130,8 @@ pub(super) fn pressure(text: &str) -> Option<f64> {
 const KIB_PER_MIB: u64 = 1024;
 
 fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let text = node.need_text("/proc/meminfo")?;
-    let kib = |key: &str| {
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
-        line.and_then(|value| value.trim().trim_end_matches(" kB").parse::<u64>().ok())
-    };
-    let Some(total) = kib("MemTotal") else {
+    let text = node.need_text(meminfo::FILE)?;
+    let Some(total) = meminfo::total_kib(node) else {
         return Err(Unseen::Failed("/proc/meminfo has no MemTotal".to_owned()));
     };
     let larger = "change machineType of the instance group to a larger one";
@@ -156,7 +151,7 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .warn();
     }
-    let Some(available) = kib("MemAvailable") else {
+    let Some(available) = meminfo::number(text, "MemAvailable") else {
         return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));
     };
     let is_short = available < (100 * KIB_PER_MIB).max(total / 20);
@@ -182,16 +177,14 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
 }
 
 /// The finding where huge pages that nobody uses take much of the memory (Linux, Documentation/admin-guide/mm/hugetlbpage.rst).
-fn huge_pages(node: &Node<'_>, meminfo: &str, total: u64) -> Option<Finding> {
+fn huge_pages(node: &Node<'_>, text: &str, total: u64) -> Option<Finding> {
     /// A larger share of the memory than this is no accident.
     const SHARE: u64 = 4;
     const KEY: &str = "vm.nr_hugepages";
-    let number = |key: &str| {
-        let line = meminfo.lines().find_map(|line| line.strip_prefix(key))?;
-        let value = line.split_whitespace().next()?;
-        value.parse::<u64>().ok()
-    };
-    let (free, size) = (number("HugePages_Free:")?, number("Hugepagesize:")?);
+    let (free, size) = (
+        meminfo::number(text, "HugePages_Free")?,
+        meminfo::number(text, "Hugepagesize")?,
+    );
     let idle = free * size;
     if idle <= total / SHARE {
         return None;

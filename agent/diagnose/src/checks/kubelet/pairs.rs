@@ -4,6 +4,7 @@ use crate::checks::check::Finding;
 use crate::checks::kubelet_config::{
     kubelet_configuration, kubelet_flag, kubelet_setting, kubelet_texts,
 };
+use crate::checks::meminfo;
 use crate::checks::node::Node;
 use quake_formats::yaml;
 
@@ -62,14 +63,7 @@ struct Resource {
 const MEMORY: Resource = Resource {
     name: "memory",
     unit: "MiB",
-    total: |node| {
-        let text = node.text("/proc/meminfo").ok()??;
-        let line = text
-            .lines()
-            .find_map(|line| line.strip_prefix("MemTotal:"))?;
-        let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-        Some(kib * 1024.0)
-    },
+    total: |node| Some(meminfo::total_kib(node)? as f64 * 1024.0),
     refusal: "OutOfmemory",
     scale: 1_048_576.0,
 };

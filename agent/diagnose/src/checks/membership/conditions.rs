@@ -1,6 +1,7 @@
 //! Conditions of a node that others than kubelet write: the node problem detector and monitoring agents.
 
 use crate::checks::kubelet_config::kubelet_texts;
+use crate::checks::meminfo;
 use crate::checks::node::Node;
 use quake_model::facts::NodeCondition;
 
@@ -65,7 +66,7 @@ pub(super) fn fix(kind: &str) -> Option<&'static str> {
 
 /// What to do about a pressure that kubelet reports although there is room: the kernel's caches of names count as used, or
 /// kubelet's own threshold is too high.
-pub(super) fn threshold(node: &Node<'_>, condition: &NodeCondition) -> Option<String> {
+pub(super) fn why_with_room(node: &Node<'_>, condition: &NodeCondition) -> Option<String> {
     // kubelet's own thresholds are a tenth of the disk and 100 MiB (kubernetes, `pkg/kubelet/eviction/defaults_linux.go`).
     const SHARE: u64 = 5;
     let signals: &[&str] = match condition.kind.as_str() {
@@ -78,20 +79,18 @@ pub(super) fn threshold(node: &Node<'_>, condition: &NodeCondition) -> Option<St
                 .then_some(&["nodefs.available", "imagefs.available", "nodefs.inodesFree"])?
         }
         "MemoryPressure" => {
-            let text = node.text("/proc/meminfo").ok()??;
-            let kib = |key: &str| {
-                let line = text.lines().find_map(|line| line.strip_prefix(key))?;
-                line.split_whitespace().nth(1)?.parse::<u64>().ok()
-            };
+            let text = node.text(meminfo::FILE).ok()??;
+            let total = meminfo::total_kib(node)?;
             // A pod's working set has the kernel's slab, reclaimable or not (google/cadvisor, `container/libcontainer`).
-            let (names, all) = (kib("SReclaimable")?, kib("MemTotal")?);
-            if names > all / 4 {
+            let names = meminfo::number(text, "SReclaimable").unwrap_or_default();
+            if names > total / 4 {
                 return Some(format!(
                     "the kernel's caches of file names hold {} MiB (SReclaimable of /proc/meminfo), which kubelet counts as used: echo 2 > /proc/sys/vm/drop_caches frees them at once; find the program that asks for files that do not exist again and again, such as a curl with NSS (NSS_SDB_USE_CACHE=no helps), and give its pod a memory limit",
                     names >> 10
                 ));
             }
-            (kib("MemAvailable")? > kib("MemTotal")? / SHARE).then_some(&["memory.available"])?
+            (meminfo::number(text, "MemAvailable")? > total / SHARE)
+                .then_some(&["memory.available"])?
         }
         _ => return None,
     };

@@ -4,6 +4,7 @@ use super::harms;
 use super::manifest::{Manifest, manifests, words};
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::kubelet_config::kubernetes_minor;
+use crate::checks::meminfo;
 use crate::checks::node::Node;
 use crate::checks::stage;
 use quake_formats::yaml::{Value, Yaml};
@@ -113,11 +114,7 @@ fn too_many_at_once(node: &Node<'_>, command: &Command<'_>) -> Option<(String, &
     let most = command
         .number("max-requests-inflight")
         .filter(|most| *most > MANY)?;
-    let memory = node.text("/proc/meminfo").ok()??;
-    let total = memory
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))?;
-    let total: u64 = total.trim().trim_end_matches(" kB").parse().ok()?;
+    let total = meminfo::total_kib(node)?;
     (total < KIB_WANTED).then(|| {
         (
             format!("kube-apiserver has --max-requests-inflight={most} on a host of {} MiB of memory: a burst of lists takes all of it, and the kernel kills the API server or etcd", total >> 10),
