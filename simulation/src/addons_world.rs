@@ -32,10 +32,8 @@ impl Hub {
     pub(crate) fn settles_addons(&self) -> bool {
         let plan = &self.plan;
         let nodes = self.nodes.iter().enumerate();
-        let mut ready = nodes.filter(|(node, state)| {
-            let group = plan.instances[*node].group;
-            state.status == Status::Ready && !plan.groups[group].members.is_empty()
-        });
+        let mut ready = nodes
+            .filter(|(node, state)| state.status == Status::Ready && plan.is_control_plane(*node));
         let is_cut_off = self.nodes.iter().any(|state| state.is_applying);
         plan.versions_addons && plan.applies_addons() && ready.next().is_some() && !is_cut_off
     }
@@ -65,7 +63,7 @@ impl Plan {
         }
         // Slow now and then, so that one writer overtakes another.
         for node in 0..self.instances.len() {
-            let is_control_plane = !self.groups[self.instances[node].group].members.is_empty();
+            let is_control_plane = self.is_control_plane(node);
             for _ in 0..if is_control_plane {
                 draw.between(0, 5)
             } else {
@@ -103,7 +101,7 @@ impl Plan {
     fn a_control_plane(&self, draw: &mut Draw) -> usize {
         let instances = self.instances.iter().enumerate();
         let those: Vec<usize> = instances
-            .filter(|(_, it)| !self.groups[it.group].members.is_empty() && !it.is_spare)
+            .filter(|(_, it)| self.groups[it.group].is_control_plane() && !it.is_spare)
             .map(|(node, _)| node)
             .collect();
         those[draw.index(those.len())]

@@ -143,19 +143,19 @@ impl Plan {
 
     /// Where a node of a group finds its configuration.
     pub(crate) fn configuration(&self, group: &Group) -> Configuration {
-        let text = match (self.generation, group.members.is_empty()) {
-            (KopsGeneration::Legacy, true) => {
+        let text = match (self.generation, group.is_control_plane()) {
+            (KopsGeneration::Legacy, false) => {
                 example::kube_env("workers").unwrap_or_default().to_owned()
             }
-            (KopsGeneration::Legacy, false) => {
+            (KopsGeneration::Legacy, true) => {
                 let text = example::kube_env(EXAMPLE).unwrap_or_default();
                 text.replace(
                     "InstanceGroupName: control-plane",
                     &format!("InstanceGroupName: {}", group.name),
                 )
             }
-            (KopsGeneration::Current, true) => current().kube_env("workers").unwrap_or_default(),
-            (KopsGeneration::Current, false) => {
+            (KopsGeneration::Current, false) => current().kube_env("workers").unwrap_or_default(),
+            (KopsGeneration::Current, true) => {
                 let hash = config_hash(control_plane_config(group).as_bytes());
                 format!(
                     "CloudProvider: aws\nClusterName: {}\nConfigBase: {}\nInstanceGroupName: {}\n\

@@ -70,11 +70,11 @@ impl Node {
             host.serve(&url, bytes);
         }
         host.put_file("/etc/cni/net.d/10-containerd-net.conflist", "{}");
-        if plan.generation == KopsGeneration::Legacy && !group.members.is_empty() {
+        if plan.generation == KopsGeneration::Legacy && group.is_control_plane() {
             host.put_file(KUBECONFIG, ACCESS);
         }
         if plan.generation == KopsGeneration::Current
-            && group.members.is_empty()
+            && !group.is_control_plane()
             && let Ok(controller) = current().controller(&facts)
         {
             host.answer_bootstrap(controller);

@@ -31,8 +31,7 @@ pub(crate) fn requested(plan: &Plan, node: usize) -> ConditionsRequest {
 
 /// Whether kubelet registers a node with the taint: a worker's own certificate may not remove it.
 fn is_tainted(plan: &Plan, node: usize) -> bool {
-    let group = &plan.groups[plan.instances[node].group];
-    plan.reports_conditions && !group.members.is_empty()
+    plan.reports_conditions && plan.is_control_plane(node)
 }
 
 /// The name that kubelet registers a node by.

@@ -57,6 +57,13 @@ pub struct Group {
     pub members: Vec<String>,
 }
 
+impl Group {
+    /// Whether its nodes run members of etcd.
+    pub(crate) fn is_control_plane(&self) -> bool {
+        !self.members.is_empty()
+    }
+}
+
 /// An instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instance {
@@ -307,19 +314,24 @@ impl Plan {
         faults.any(|fault| matches!(fault, Fault::Terminate { node: ended, .. } if *ended == node))
     }
 
+    /// Whether a node is one of a control plane.
+    pub(crate) fn is_control_plane(&self, node: usize) -> bool {
+        self.groups[self.instances[node].group].is_control_plane()
+    }
+
     /// The tag that kops puts on control planes.
     pub(crate) fn role_tag(&self, node: usize) -> Option<&'static str> {
-        let group = &self.groups[self.instances[node].group];
-        (!group.members.is_empty()).then_some(match self.generation {
-            KopsGeneration::Legacy => "k8s.io/role/master",
-            KopsGeneration::Current => "k8s.io/role/control-plane",
-        })
+        self.is_control_plane(node)
+            .then_some(match self.generation {
+                KopsGeneration::Legacy => "k8s.io/role/master",
+                KopsGeneration::Current => "k8s.io/role/control-plane",
+            })
     }
 
     /// The groups that run members of etcd, by their index.
     pub fn control_planes(&self) -> impl Iterator<Item = (usize, &Group)> {
         let groups = self.groups.iter().enumerate();
-        groups.filter(|(_, group)| !group.members.is_empty())
+        groups.filter(|(_, group)| group.is_control_plane())
     }
 
     /// All members of etcd, in their order.

@@ -22,10 +22,10 @@ impl Plan {
     /// The nodes of which a share may be away, this one among them.
     fn population(&self, node: usize) -> Vec<usize> {
         let group = self.instances[node].group;
-        let is_etcd = !self.groups[group].members.is_empty();
+        let is_etcd = self.groups[group].is_control_plane();
         let instances = self.instances.iter().enumerate();
         let those = instances.filter(|(_, it)| match is_etcd {
-            true => !self.groups[it.group].members.is_empty(),
+            true => self.groups[it.group].is_control_plane(),
             false => it.group == group,
         });
         those.map(|(node, _)| node).collect()
@@ -40,7 +40,7 @@ impl Plan {
         let size = size
             .filter(|node| self.instances[**node].replaces.is_none())
             .count();
-        let is_etcd = !self.groups[self.instances[node].group].members.is_empty();
+        let is_etcd = self.is_control_plane(node);
         let share = self.repair().map_or(0, |repair| repair.share.of(size));
         (size, if is_etcd { 1 } else { share })
     }
@@ -118,7 +118,7 @@ impl Hub {
         let group = &self.plan.groups[self.plan.instances[node].group];
         let is_legacy = self.plan.generation == KopsGeneration::Legacy;
         // A worker has no member, and the pod of etcd-manager runs whether or not its member answers.
-        let shows_etcd = is_legacy && !group.members.is_empty();
+        let shows_etcd = is_legacy && group.is_control_plane();
         let sick = self.nodes[node].sick.iter();
         let sick = sick.filter(|(_, since)| since + since_ms <= now);
         let sick = sick.filter(|(sickness, _)| shows_etcd || *sickness != Sickness::Etcd);

@@ -210,11 +210,11 @@ impl Plan {
     }
 
     fn workers(&self) -> Vec<usize> {
-        self.nodes_where(|group| group.members.is_empty())
+        self.nodes_where(|group| !group.is_control_plane())
     }
 
     fn members_of_etcd(&self) -> Vec<usize> {
-        self.nodes_where(|group| !group.members.is_empty())
+        self.nodes_where(Group::is_control_plane)
     }
 
     fn nodes_where(&self, is_one: impl Fn(&Group) -> bool) -> Vec<usize> {
