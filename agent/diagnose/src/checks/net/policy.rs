@@ -9,7 +9,8 @@ use quake_model::time::Timestamp;
 /// The priorities of the VPC CNI's rules for packets to a pod, before and since its version 1.12.
 const TO_PODS: &[&str] = &["512:", "1536:"];
 
-const KEEP: &str = "put ManageForeignRoutingPolicyRules=no and ManageForeignRoutes=no below [Network] into /etc/systemd/networkd.conf.d/99-pods.conf; systemctl restart systemd-networkd";
+/// How systemd-networkd is kept from doing so.
+const KEEP: &str = "put ManageForeignRoutes=no and ManageForeignRoutingPolicyRules=no below [Network] into /etc/systemd/networkd.conf.d/99-pods.conf; systemctl restart systemd-networkd";
 
 /// Rules that somebody removed: those of the kernel itself, or those of the VPC CNI's pods. systemd-networkd removes what it did
 /// not make as it starts (aws/amazon-vpc-cni-k8s issue 1600, cilium/cilium issue 18706).
@@ -75,7 +76,9 @@ fn without_pods(node: &Node<'_>) -> Option<Finding> {
             "pods have links such as {}, and no route leads to any pod: somebody removed the routes of the pod network",
             link.name
         ),
-        "put ManageForeignRoutes=no and ManageForeignRoutingPolicyRules=no below [Network] into /etc/systemd/networkd.conf.d/99-pods.conf; systemctl restart systemd-networkd; then delete the pod of the network on this node (cilium, calico-node, aws-node): it makes the routes again",
+        format!(
+            "{KEEP}; then delete the pod of the network on this node (cilium, calico-node, aws-node): it makes the routes again"
+        ),
     );
     let networkd = node.unit("systemd-networkd.service").ok().flatten();
     Some(match networkd.filter(|unit| unit.main_started_us > 0) {
