@@ -173,6 +173,16 @@ pub(crate) async fn live(
     request: &Request,
     changes: &[Change<'_>],
 ) -> (Record, Vec<Event>) {
+    live_after(host, request, &|_| {}, changes).await
+}
+
+/// The same, with a change between the boot's end and the agent's first look.
+pub(crate) async fn live_after(
+    host: &Arc<SimHost>,
+    request: &Request,
+    first: Change<'_>,
+    changes: &[Change<'_>],
+) -> (Record, Vec<Event>) {
     let kept = Arc::new(Mutex::new(Vec::new()));
     let clock = Arc::clone(host);
     let sinks: Vec<Box<dyn Sink>> = vec![Box::new(Keep(Arc::clone(&kept)))];
@@ -180,6 +190,7 @@ pub(crate) async fn live(
     let (handle, stop) = stop_signal();
     let verdict = boot(host.as_ref(), &emitter, request, stop.clone()).await;
     assert_eq!(verdict.fault, None);
+    first(host);
     let before = host.calls();
     let looking = keep_looking(host.as_ref(), &emitter, request, &verdict, stop);
     let changing = async {

@@ -1,6 +1,6 @@
 //! What somebody changes of what the agent wrote: told on a ready node, in a plan, and before a boot overwrites it.
 
-use crate::common::{Change, events_of, host, live, request, run};
+use crate::common::{Change, events_of, host, live, live_after, request, run};
 use quake_engine::Mode;
 use quake_model::event::Event;
 use quake_model::fault::{Code, Fault};
@@ -13,11 +13,17 @@ use std::sync::{Arc, Mutex};
 const GROUP: &str = "workers";
 /// A unit that the agent enables; kubelet is none, it waits for the volumes.
 const TIMER: &str = "logrotate.timer";
+const PROGRAM: &str = "/usr/local/bin/kubelet";
 const FILE: &str = "/etc/sysctl.d/99-k8s-general.conf";
 
 /// What is told of drift while the world of a ready node is changed from outside, one change after the other.
 async fn reported(host: &Arc<SimHost>, changes: &[Change<'_>]) -> (Record, Vec<String>) {
     let (record, events) = live(host, &request(GROUP), changes).await;
+    (record, drifts(&events))
+}
+
+/// What is told of drift, each time.
+fn drifts(events: &[Event]) -> Vec<String> {
     let reported = events.iter().filter_map(|event| match event {
         Event::DriftChanged { drifted, .. } => {
             let named = drifted
@@ -27,7 +33,7 @@ async fn reported(host: &Arc<SimHost>, changes: &[Change<'_>]) -> (Record, Vec<S
         }
         _ => None,
     });
-    (record, reported.collect())
+    reported.collect()
 }
 
 fn warnings(events: &[Event]) -> Vec<&Fault> {
@@ -58,6 +64,17 @@ async fn a_file_that_somebody_changed_is_told_once_and_the_node_stays_ready() {
     assert_eq!(reported, wanted);
     assert_eq!((record.is_ready(), record.drift.count()), (true, 1));
     assert!(!host.tree().contains_key(FILE), "nothing is fixed");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_program_that_is_gone_at_the_first_look_is_told() {
+    let host = host(GROUP, Timing::default());
+    let removed = |host: &SimHost| {
+        assert!(host.tree().contains_key(PROGRAM), "the boot placed it");
+        host.remove_file(PROGRAM);
+    };
+    let (_, events) = live_after(&host, &request(GROUP), &removed, &[]).await;
+    assert_eq!(drifts(&events), [format!("{PROGRAM}: removed")]);
 }
 
 #[tokio::test(start_paused = true)]
