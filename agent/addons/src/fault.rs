@@ -2,6 +2,7 @@
 
 use super::channel::Addon;
 use super::manifest::sha256_of_text;
+use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ObjectKind, ObjectPlace};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
@@ -106,6 +107,18 @@ pub fn prune_failed(place: &ObjectPlace, error: PortError) -> Fault {
 pub fn lease_lost(lease: &str, holder: &str) -> Fault {
     let summary = format!("the lease {lease} is held by {holder}");
     Fault::new(Code::AddonsLeaseLost, summary).seen("holder", holder)
+}
+
+/// The fault of an add-on that somebody else noted in another version while it was applied.
+pub fn contested(addon: &Addon, other: &AddonVersion) -> Fault {
+    let summary = format!(
+        "somebody else applied {} in the version {other} at the same time, so the cluster has objects of both versions",
+        addon.name
+    );
+    let fix = "wait a minute: the note is removed, so the agent that holds the lease applies the add-on again; or run quake-agent addons apply again";
+    Fault::new(Code::AddonsObjectConflict, summary)
+        .remedied_by(fix)
+        .seen("version", &addon.version)
 }
 
 #[cfg(test)]

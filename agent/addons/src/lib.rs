@@ -33,7 +33,7 @@ pub use ca::{
 pub use changes::{FieldChange, changes, is_same};
 pub use channel::{Addon, Channel, PruneKind, RollingUpdate, parse_channel};
 pub use fault::{
-    fault_of_api, fault_of_change, fault_of_read, lease_lost, mismatch, not_established,
+    contested, fault_of_api, fault_of_change, fault_of_read, lease_lost, mismatch, not_established,
     prune_failed, unserved,
 };
 pub use manifest::{Manifest, hash_matches, parse_manifest};
@@ -42,5 +42,5 @@ pub use nodes::{NEEDS_UPDATE, needs_update_nodes, needs_update_patch};
 pub use order::{defined_kind, is_established, waves};
 pub use prune::{prune_queries, to_prune};
 pub use select::{NameError, SelectedAddons, select};
-pub use version::{ANNOTATION_PREFIX, applied_versions, is_due, record_patch};
+pub use version::{ANNOTATION_PREFIX, applied_versions, forget_patch, is_due, record_patch};
 pub use watched::watched;

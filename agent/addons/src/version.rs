@@ -105,6 +105,12 @@ pub fn record_patch(addon: &Addon) -> Value {
     json!({"metadata": {"annotations": {key: note}}})
 }
 
+/// The merge patch of the namespace that removes the note of an add-on.
+pub fn forget_patch(addon: &Addon) -> Value {
+    let key = format!("{ANNOTATION_PREFIX}{}", addon.name);
+    json!({"metadata": {"annotations": {key: null}}})
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

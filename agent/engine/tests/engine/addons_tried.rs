@@ -5,9 +5,12 @@ use crate::addons_boot::{booting, passes};
 use crate::addons_pruned::{MANIFEST, channel, pruning};
 use crate::common::request;
 use quake_apisim::{Act, InjectedFault};
+use quake_engine::addons::AddonInspector;
 use quake_engine::{Emitter, boot, keep_looking, stop_signal};
 use quake_model::addon::{AddonState, AddonStatus, ReconcilerRef};
+use quake_model::fault::Code;
 use quake_model::ports::Clock;
+use quake_node::addon_mode::KUBECONFIG;
 use quake_testkit::SimHost;
 use std::sync::Arc;
 use std::time::Duration;
@@ -158,4 +161,90 @@ async fn what_another_noted_as_applied_meanwhile_is_applied_once_more() {
         object.map(|it| it["data"]["version"].clone())
     });
     assert_eq!(version.flatten(), Some("two".into()), "{reported:?}");
+}
+
+/// An operator applies a newer version, whose channel the agent has not read yet.
+#[tokio::test(start_paused = true)]
+async fn what_an_operator_applied_is_not_replaced_by_an_older_version() {
+    let manifest = |version: &str| format!("{MANIFEST}data: {{version: {version}}}\n");
+    let host = pruning();
+    host.put_object(
+        &CHANNEL.replace("bootstrap-channel", "one"),
+        manifest("one"),
+    );
+    let agent = Agent::new(&host, "i-1");
+    let other = async {
+        // Just after the agent read the channel: it reads it again a minute later.
+        passes(Duration::from_secs(2)).await;
+        let newer = channel("")
+            .replace("id: one", "id: two")
+            .replace("one.yaml", "two.yaml");
+        host.put_object(
+            &CHANNEL.replace("bootstrap-channel", "two"),
+            manifest("two"),
+        );
+        host.put_object(CHANNEL, newer);
+        host.cluster(|server| {
+            server.edit("Namespace", "", "kube-system", |namespace| {
+                let noted =
+                    &mut namespace["metadata"]["annotations"]["addons.k8s.io/one.addons.k8s.io"];
+                *noted = r#"{"id":"two","systemGeneration":1}"#.into();
+            });
+            server.edit("ConfigMap", "kube-system", "settings", |settings| {
+                settings["data"]["version"] = "two".into();
+            });
+        });
+        let mut seen = Vec::new();
+        for _ in 0..50 {
+            passes(Duration::from_secs(1)).await;
+            let version = host.cluster(|server| {
+                let object = server.object("ConfigMap", "kube-system", "settings");
+                object.map(|it| it["data"]["version"].clone())
+            });
+            seen.push(version.flatten().unwrap_or_default());
+        }
+        seen
+    };
+    let (reported, seen) = tokio::join!(agent.looks_on(&host, MINUTE), other);
+    assert!(seen.iter().all(|version| version == "two"), "{seen:?}");
+    assert!(reported.is_applied(), "{reported:?}");
+}
+
+/// Two who apply an add-on at once do not know of each other: the one that ends later sees the note of the other.
+#[tokio::test(start_paused = true)]
+async fn who_ends_after_another_removes_the_note_and_the_agent_applies_it_again() {
+    let host = pruning();
+    let channels = [CHANNEL.parse().expect("a literal")];
+    let inspector = AddonInspector::open(host.as_ref(), KUBECONFIG, &channels).await;
+    let inspector = inspector.expect("the server answers");
+    let noted = |host: &SimHost| {
+        let note = host.cluster(|server| {
+            let namespace = server.object("Namespace", "", "kube-system")?;
+            let notes = &namespace["metadata"]["annotations"];
+            Some(
+                notes["addons.k8s.io/one.addons.k8s.io"]
+                    .as_str()?
+                    .to_owned(),
+            )
+        });
+        note.flatten()
+    };
+    host.cluster(|server| {
+        server.edit("Namespace", "", "kube-system", |namespace| {
+            let other = r#"{"id":"two","systemGeneration":1}"#;
+            namespace["metadata"]["annotations"]["addons.k8s.io/one.addons.k8s.io"] = other.into();
+        });
+    });
+    let addon = &inspector.selected().addons[0];
+    let applied = inspector.apply(addon).await.expect("its manifest is read");
+    let code = applied.failed.first().map(|failed| failed.fault.code);
+    assert_eq!(code, Some(Code::AddonsObjectConflict), "{applied:?}");
+    assert_eq!(noted(&host), None);
+    let reported = Agent::new(&host, "i-1").looks_on(&host, MINUTE).await;
+    assert!(reported.is_applied(), "{reported:?}");
+    let now = noted(&host);
+    assert!(
+        now.clone().is_some_and(|note| note.contains("\"one\"")),
+        "{now:?}"
+    );
 }

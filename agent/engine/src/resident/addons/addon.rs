@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use quake_addons::{
     Addon, CA_OBJECTS, FieldChange, Manifest, changes, defined_kind, fault_of_change,
     is_established, needs_update_nodes, needs_update_patch, not_established, prune_queries,
-    record_patch, to_prune, waves,
+    to_prune, waves,
 };
 use quake_model::addon::AddonVersion;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
@@ -191,9 +191,8 @@ impl<H: AddonPorts> ClusterClient<'_, H> {
             let marked = self.mark_nodes(selector).await;
             marked.map_err(|fault| failed(&fault, &addon.name))?;
         }
-        let place = namespace_place(&addon.namespace);
-        let noted = self.patch(&place, record_patch(addon)).await;
-        noted.map_err(|fault| failed(&fault, &place.to_string()))
+        let noted = self.note(addon, existing).await;
+        noted.map_err(|fault| failed(&fault, &namespace_place(&addon.namespace).to_string()))
     }
 
     /// The objects that the channel says are to be removed, by kind.

@@ -8,6 +8,7 @@ use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::ports::{Objects, TaggedObject};
 use std::collections::BTreeMap;
+use tokio::time::Instant;
 
 /// How often a manifest that is not the one its channel names is waited for, before it is applied as it is: whoever wrote it by
 /// hand is waited for as long as a store that is being written.
@@ -31,6 +32,8 @@ struct Kept {
     channel: Option<Channel>,
     /// Why what was read last is no channel.
     fault: Option<Fault>,
+    /// When it was asked for, the last time that it was read.
+    read_at: Option<Instant>,
 }
 
 impl Store {
@@ -41,6 +44,7 @@ impl Store {
             tag: None,
             channel: None,
             fault: None,
+            read_at: None,
         });
         Self {
             channels: kept.collect(),
@@ -69,12 +73,7 @@ impl Store {
         let turn = self.turn;
         self.turn = turn + 1;
         if turn == 0 {
-            let mut ended = Ok(());
-            for kept in &mut self.channels {
-                let looked = kept.look(host).await;
-                ended = ended.and(looked);
-            }
-            return ended;
+            return self.look_at_all(host).await;
         }
         let is_read = self.is_read();
         let wanted = self.channels.iter_mut();
@@ -86,6 +85,26 @@ impl Store {
             Some(kept) => kept.look(host).await,
             None => Ok(()),
         }
+    }
+
+    /// Reads every channel: one request for each.
+    ///
+    /// # Errors
+    ///
+    /// The fault of the first that cannot be read; what was read of it before stays.
+    pub(crate) async fn look_at_all<H: AddonPorts>(&mut self, host: &H) -> Result<(), Fault> {
+        let mut ended = Ok(());
+        for kept in &mut self.channels {
+            let looked = kept.look(host).await;
+            ended = ended.and(looked);
+        }
+        ended
+    }
+
+    /// When the channel that was read the longest ago was asked for; `None` before each was read.
+    pub(crate) fn read_at(&self) -> Option<Instant> {
+        let read = self.channels.iter().map(|kept| kept.read_at);
+        read.min().flatten()
     }
 
     /// The manifest of an add-on. One that is applied although it is not the one that its channel names says so in its warnings.
@@ -127,10 +146,12 @@ impl Store {
 
 impl Kept {
     async fn look<H: Objects>(&mut self, host: &H) -> Result<(), Fault> {
+        let asked_at = Instant::now();
         let read = host.read_object_unless(&self.location, self.tag.as_deref());
         let read = read
             .await
             .map_err(|error| fault_of_read(&self.location, error))?;
+        self.read_at = Some(asked_at);
         // A channel that cannot be understood is read again only once it has changed, and what it was before counts.
         if let Some(TaggedObject { object, tag }) = read {
             self.tag = tag;

@@ -43,6 +43,7 @@ pub struct ClusterClient<'a, H> {
     version: KubernetesVersion,
     served: Mutex<Served>,
     requests: Semaphore,
+    noting: tokio::sync::Mutex<()>,
 }
 
 /// What the server was found to serve.
@@ -92,7 +93,13 @@ impl<'a, H: AddonPorts> ClusterClient<'a, H> {
             version,
             served: Mutex::default(),
             requests: Semaphore::new(AT_ONCE),
+            noting: tokio::sync::Mutex::default(),
         })
+    }
+
+    /// Held while a note is written.
+    pub(super) fn noting(&self) -> &tokio::sync::Mutex<()> {
+        &self.noting
     }
 
     /// Begins one with the server that the kubeconfig at `path` leads to.

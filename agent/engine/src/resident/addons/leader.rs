@@ -43,7 +43,7 @@ impl Candidate {
     ///
     /// # Errors
     ///
-    /// The fault of the read or of the write. A conflict is no fault: another node was faster.
+    /// The fault of the read or of the write. A conflict is no fault where another node was faster.
     pub(crate) async fn try_acquire_or_renew<H: AddonPorts>(
         &mut self,
         session: &ClusterClient<'_, H>,
@@ -77,10 +77,16 @@ impl Candidate {
         };
         match session.change(&place, &change, false).await {
             Ok(_) => Ok(Leadership::Held),
-            Err(error) if error.condition == Condition::Conflict => Ok(Leadership::HeldByOther {
-                holder: holder_of(found.as_ref()),
-                statuses: Vec::new(),
-            }),
+            // Where this node held it, nobody else can have it before it is expired: the next look tells.
+            Err(error)
+                if error.condition == Condition::Conflict
+                    && holder_of(found.as_ref()) != self.name =>
+            {
+                Ok(Leadership::HeldByOther {
+                    holder: holder_of(found.as_ref()),
+                    statuses: Vec::new(),
+                })
+            }
             Err(error) => Err(fault_of_change(&place, error)),
         }
     }

@@ -6,6 +6,7 @@ mod channels;
 mod cluster_client;
 mod inspector;
 mod leader;
+mod note;
 mod places;
 mod reconciler;
 mod status_reporter;

@@ -19,7 +19,7 @@ use crate::context::Context;
 use crate::resident::addons::AddonPorts;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use notes::Notes;
-use quake_addons::{Addon, Manifest, ca_place, is_due, select};
+use quake_addons::{Addon, Manifest, SelectedAddons, ca_place, is_due, select};
 use quake_model::addon::{AddonState, AddonStatus, AddonVersion, MOST_WARNINGS, ReconcilerRef};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::Fault;
@@ -270,11 +270,17 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             Err(fault) => return self.report_reconciler(ReconcilerRef::Me, Some(fault)),
         };
         self.report_reconciler(ReconcilerRef::Me, self.unread.clone());
-        let selected = select(&channels, session.version());
+        let mut selected = select(&channels, session.version());
+        if self.has_news(&selected, &versions) {
+            let looked = self.store.look_at_all(self.context.host).await;
+            self.unread = looked.err().or_else(|| self.strange());
+            selected = select(&self.store.channels(), session.version());
+        }
         self.warn(&selected);
         if self.store.is_read() {
             self.forget_missing(&selected);
         }
+        let read_at = self.store.read_at();
         let mut due = Vec::new();
         for addon in &selected.addons {
             if !self.may_go_on(session).await {
@@ -288,8 +294,12 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
                 self.retries.remove(&addon.name);
             }
             let retry = self.retries.get(&addon.name).and_then(|known| known.next);
-            let is_current = !is_due(&addon.version, existing.as_ref())
-                && !self.notes.is_by_other(&addon.name, existing.as_ref());
+            let is_wanted = !is_due(&addon.version, existing.as_ref());
+            // Who noted another version may have read a newer channel.
+            if !is_wanted && self.notes.is_after(&addon.name, read_at) {
+                continue;
+            }
+            let is_current = is_wanted && !self.notes.is_by_other(&addon.name, existing.as_ref());
             // One that lacks its CA is as much in trouble as one that could not be applied.
             let is_pausing = retry.is_some_and(|next| next > now);
             if is_pausing && (!is_current || addon.needs_pki) {
@@ -305,6 +315,20 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             });
         }
         self.apply(session, due).await;
+    }
+
+    /// Whether somebody else noted an add-on as applied since the last round.
+    fn has_news(
+        &mut self,
+        selected: &SelectedAddons,
+        versions: &BTreeMap<(String, String), AddonVersion>,
+    ) -> bool {
+        let mut news = false;
+        for addon in &selected.addons {
+            let key = (addon.namespace.clone(), addon.name.clone());
+            news |= self.notes.is_news(&addon.name, versions.get(&key));
+        }
+        news
     }
 
     /// Whether an add-on that the cluster has lacks the CA it asks for; that it lacks nothing, or that nobody knows, is
