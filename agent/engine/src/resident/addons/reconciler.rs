@@ -5,6 +5,7 @@
 
 mod lease;
 mod notes;
+mod order;
 mod report;
 
 #[cfg(test)]
@@ -19,8 +20,9 @@ use crate::context::Context;
 use crate::resident::addons::AddonPorts;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use notes::Notes;
-use quake_addons::{Addon, Manifest, SelectedAddons, ca_place, is_due, select};
-use quake_model::addon::{AddonState, AddonStatus, AddonVersion, MOST_WARNINGS, ReconcilerRef};
+use order::Order;
+use quake_addons::{Addon, SelectedAddons, ca_place, is_due, select};
+use quake_model::addon::{AddonState, AddonStatus, AddonVersion, ReconcilerRef};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::Fault;
 use quake_model::time::Timestamp;
@@ -107,43 +109,6 @@ struct Due {
     existing: Option<AddonVersion>,
     /// The cluster has it in the version that is wanted, without the CA it asks for.
     is_current: bool,
-}
-
-/// An add-on that is to be applied.
-struct Order {
-    addon: Addon,
-    existing: Option<AddonVersion>,
-    /// `None` where only its CA is to be made.
-    manifest: Option<Manifest>,
-    status: AddonStatus,
-}
-
-impl Order {
-    /// Applies it; how it is then, with the fault of the first object that failed.
-    async fn execute<H: AddonPorts>(self, session: &ClusterClient<'_, H>) -> AddonStatus {
-        let Self {
-            addon,
-            existing,
-            manifest,
-            mut status,
-        } = self;
-        let applied = session.apply_addon(&addon, manifest.as_ref(), existing.as_ref());
-        let applied = applied.await;
-        status.objects = applied.objects;
-        status.changed = applied.changed;
-        status.pruned = applied.pruned;
-        if let Some(manifest) = manifest {
-            let warnings = manifest.warnings.into_iter();
-            status.warnings = warnings.take(MOST_WARNINGS).collect();
-        }
-        let first = applied.failed.into_iter().next();
-        status.object = first.as_ref().map(|failed| failed.object.clone());
-        status.fault = first.map(|failed| failed.fault);
-        if status.fault.is_none() {
-            status.applied = Some(addon.version);
-        }
-        status
-    }
 }
 
 impl<H: AddonPorts> Reconciler for AddonReconciler<'_, H> {
