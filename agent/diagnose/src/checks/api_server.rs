@@ -1,6 +1,7 @@
 //! Checks of the API server on a control plane.
 
 mod clients;
+mod endpoints;
 mod services;
 mod webhooks;
 
@@ -95,7 +96,12 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
     };
     let url = &probe.url;
     let how = match &probe.answer {
-        answer if answer.is_healthy() => return Verdict::ok(format!("{url} answers")),
+        answer if answer.is_healthy() => {
+            return match endpoints::of_the_dead(node) {
+                Some(finding) => finding.warn(),
+                None => Verdict::ok(format!("{url} answers")),
+            };
+        }
         ProbeFacts::Answered { status, body } => match failing(body) {
             failing if failing.is_empty() => format!("answers {status} {}", body.trim()),
             failing => format!("answers {status}: {} failed", failing.join(", ")),

@@ -61,6 +61,7 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     let failed: BTreeSet<usize> = places(checks, |one| one.status == Status::Fail);
     let warned = places(checks, |one| one.status == Status::Warn && is_cause(one));
     let mut links = held_up(checks);
+    links.extend(listed_to_death(checks));
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
         if !is_root || !is_symptom(&checks[*effect]) {
@@ -112,6 +113,22 @@ fn held_up(checks: &[CheckReport]) -> Vec<Link> {
     linked.collect()
 }
 
+/// What a client that lists too much explains: that the kernel killed the API server for want of memory.
+fn listed_to_death(checks: &[CheckReport]) -> Vec<Link> {
+    let place = |id: &str| checks.iter().position(|one| one.check.id == id);
+    let (Some(effect), Some(cause)) = (place("host.oom"), place("apiserver.clients")) else {
+        return Vec::new();
+    };
+    let (killed, client) = (&checks[effect], &checks[cause]);
+    let is_so = killed.status == Status::Fail
+        && killed.note.contains("kube-apiserver")
+        && client.status == Status::Warn;
+    is_so
+        .then_some(Link { effect, cause })
+        .into_iter()
+        .collect()
+}
+
 fn places(checks: &[CheckReport], is: impl Fn(&CheckReport) -> bool) -> BTreeSet<usize> {
     let all = checks.iter().enumerate();
     all.filter(|(_, one)| is(one))
@@ -124,6 +141,9 @@ const OF_OTHERS: &[&str] = &[
     "containerd does not serve kubelet",
     "the container runtime does not speak with it",
     "does not reach etcd",
+    "the API server is slow, or does not let this node read it",
+    "does not reach the API server's Service from the host",
+    "the authentication webhook does not answer",
 ];
 
 /// Whether a finding says no more than that something does not work.

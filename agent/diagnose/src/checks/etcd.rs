@@ -13,7 +13,9 @@ pub(super) use pods::is_held_back;
 pub(super) use running::RUNNING;
 
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use super::innermost::innermost;
 use super::node::Node;
+use quake_formats::yaml::shorten;
 use quake_model::facts::{EntryFacts, EntryKind, ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -279,11 +281,46 @@ fn stale(node: &Node<'_>, place: &str, since: &str, none: bool) -> Result<Verdic
     if none && age < STALE_MS {
         return Verdict::skip("the first backup is still to come");
     }
-    Finding::new(
-        format!("{place} has {since}"),
-        format!("look why: grep -i backup /var/log/etcd.log /var/log/pods/kube-system_etcd-manager-*/*/*.log; and whether the role may s3:PutObject below {place}"),
-    )
+    match unwritten(node) {
+        Some((line, why)) => Finding::new(
+            format!("{place} has {since}: etcd-manager cannot write there: {why}"),
+            match denied_key(&why) {
+                true => format!("allow the role of the control planes kms:GenerateDataKey and kms:Decrypt: in the key's policy and in additionalPolicies.master of the cluster's spec; or set the encryption of the bucket of {place} back to SSE-S3; an old backup is all that there is to restore meanwhile"),
+                false => format!("allow the role of the control planes s3:PutObject, s3:GetObject and s3:ListBucket below {place}, in its policy and in that of the bucket; an old backup is all that there is to restore meanwhile"),
+            },
+        )
+        .by(Certainty::Likely)
+        .seen("etcd-manager", shorten(line, 400)),
+        None => Finding::new(
+            format!("{place} has {since}"),
+            format!("look why: grep -i backup /var/log/etcd.log /var/log/pods/kube-system_etcd-manager-*/*/*.log; and whether the role may s3:PutObject below {place}"),
+        ),
+    }
     .warn()
+}
+
+/// How etcd-manager says that it could not write a backup (etcd-manager, `pkg/controller/controller.go` and `pkg/backup`).
+const UNWRITTEN: &[&str] = &[
+    "backup controller loop",
+    "error copying backup to storage",
+    "error during backup",
+    "error doing backup",
+    "error creating backup",
+];
+
+/// The latest line by which etcd-manager could not write a backup, and why.
+fn unwritten<'a>(node: &Node<'a>) -> Option<(&'a str, String)> {
+    let managers = node
+        .pods()
+        .filter(|pod| pod.name.starts_with("etcd-manager"));
+    let mut lines = managers.flat_map(|pod| pod.log.iter().rev());
+    let line = lines.find(|line| UNWRITTEN.iter().any(|words| line.contains(words)))?;
+    Some((line, innermost(line)))
+}
+
+/// Whether a key of KMS is what is denied.
+fn denied_key(why: &str) -> bool {
+    why.contains("kms:") || why.contains("KMS")
 }
 
 #[cfg(test)]

@@ -101,6 +101,10 @@ pub(super) fn rank(
         .map(|found| found.index)
         .collect();
     let seen: BTreeSet<usize> = found.iter().map(|found| found.index).collect();
+    // A warning that names no cause is not the cause of one that does.
+    let symptoms = found.iter().filter(|found| found.is_symptom);
+    let symptoms: BTreeSet<usize> = symptoms.map(|found| found.index).collect();
+    let reporting: BTreeSet<usize> = seen.difference(&symptoms).copied().collect();
     let because = |index: usize| -> Vec<usize> {
         let mut all = explained[&index].clone();
         // A boot fails by what it says it failed by.
@@ -108,10 +112,10 @@ pub(super) fn rank(
             all.extend(blamed.iter().filter(|blamed| **blamed != index));
         }
         // A warning follows from another one as well.
-        let causes = if failed.contains(&index) {
-            &failed
-        } else {
-            &seen
+        let causes = match failed.contains(&index) {
+            true => &failed,
+            false if symptoms.contains(&index) => &seen,
+            false => &reporting,
         };
         all.intersection(causes).copied().collect()
     };
@@ -232,6 +236,18 @@ mod tests {
         };
         let found = [symptom, warned("apiserver.alive", false, false)];
         assert_eq!(ranked(&found), ["apiserver.alive", "staticpods.running"]);
+    }
+
+    #[test]
+    fn a_warning_that_names_no_cause_explains_none_that_does() {
+        let symptom = Found {
+            is_symptom: true,
+            ..warned("apiserver.alive", false, false)
+        };
+        let found = [symptom, warned("addons.applied", false, false)];
+        assert_eq!(ranked(&found), ["addons.applied", "apiserver.alive"]);
+        let ranked = rank(all(), &found, &BTreeSet::new(), &[]);
+        assert!(ranked.iter().all(|one| one.because.is_empty()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The report of a diagnosis: what each check came to, and the findings with root causes first.
 
 use super::boot_fault;
-use super::causes::{advises, links};
+use super::causes::{advises, is_symptom, links};
 use super::changed;
 use super::check::{Certainty, Check, Finding, Severity, Verdict};
 use super::logs;
@@ -186,10 +186,7 @@ fn found(checks: &[CheckReport], node: &Node<'_>) -> Vec<Found> {
                     .finding
                     .as_ref()
                     .is_some_and(|it| it.is_advice || advises(one.check.id)),
-            is_symptom: one
-                .finding
-                .as_ref()
-                .is_some_and(|it| it.certainty == Certainty::Possible),
+            is_symptom: is_symptom(one),
             is_changed: !advises(one.check.id)
                 && one
                     .finding

@@ -115,7 +115,7 @@ fn evidence(node: &Node<'_>, clock: &ClockFacts, finding: Finding) -> Finding {
     let looked = KEEPERS.iter().any(|name| node.unit(name).is_ok());
     match (looked, found.is_empty()) {
         (false, _) => finding,
-        (true, true) => finding.seen("time service", "none is active"),
+        (true, true) => finding.seen("time service", daemon::NONE),
         (true, false) => finding.seen("time service", found.join(", ")),
     }
 }

@@ -284,6 +284,12 @@ pub const WANTED: &[WantedFile] = &[
     text("/run/cloud-init/result.json"),
     entry("/var/lib/cloud/instance"),
     entry("/var/log/dpkg.log"),
+    // What fills a disk.
+    entry("/var/log/kube-apiserver-audit*"),
+    entry("/var/log/syslog*"),
+    entry("/var/log/messages*"),
+    entry("/var/log/daemon.log*"),
+    entry("/var/log/btmp*"),
     entry("/etc/localtime"),
 ];
 

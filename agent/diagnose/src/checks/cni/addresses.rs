@@ -33,6 +33,11 @@ const REASONS: &[KnownLine] = &[
         fix: "lower maxPods to what the type has, or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type",
     },
     KnownLine {
+        parts: &["max ENI limit is already reached"],
+        means: "the instance has as many network interfaces as its type allows, and all their addresses are used",
+        fix: "lower maxPods to what the type has (interfaces × (addresses - 1) + 2: do not set it in the cluster spec), or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type; the subnet is not full",
+    },
+    KnownLine {
         parts: &["no IP addresses available in range set"],
         means: "host-local has given away every address of the node's range",
         fix: "ls /var/lib/cni/networks/*/ | wc -l counts them: where there are more than pods, a crash left them: drain the node, rm -r /var/lib/cni/networks/*, reboot; else enlarge nodeCIDRMaskSize or lower maxPods",
@@ -73,14 +78,14 @@ const REASONS: &[KnownLine] = &[
         fix: "kubectl get ciliumnode <name> -o yaml: spec.ipam.pool beside status.ipam.used; with ENI the subnet or the type has no more (cilium-operator's log), else enlarge the cluster pool's clusterPoolIPv4MaskSize",
     },
     KnownLine {
+        parts: &["range is full"],
+        means: "Cilium's range of this node is full",
+        fix: "kubectl get ciliumnode <name> -o yaml shows it; lower maxPods, or enlarge the cluster pool's clusterPoolIPv4MaskSize and roll the nodes",
+    },
+    KnownLine {
         parts: &["postIpamFailure"],
         means: "Cilium has no address for the pod",
         fix: "kubectl get ciliumnode <name> -o yaml: spec.ipam.pool beside status.ipam.used; the log of cilium-operator says why it gives the node no more",
-    },
-    KnownLine {
-        parts: &["allocate IP", "range is full"],
-        means: "Cilium's range of this node is full",
-        fix: "kubectl get ciliumnode <name> -o yaml shows it; lower maxPods, or enlarge the cluster pool's clusterPoolIPv4MaskSize and roll the nodes",
     },
 ];
 
@@ -101,9 +106,11 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     .fail()
 }
 
-/// The reason that says most: of the latest in each log, the one that stands first in the table. The network's own pod and
-/// its log files know why; kubelet only repeats that it got no address.
+/// The reason that says most: of those at the end of each log, the one that stands first in the table. The network's own pod
+/// and its log files know why; kubelet only repeats that it got no address.
 fn reason<'a>(node: &Node<'a>) -> Option<(&'static KnownLine, &'a str)> {
+    /// What is further from the end may be over.
+    const END: usize = 40;
     let survey = node.survey();
     let runtime = survey.runtime.ok();
     let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
@@ -118,8 +125,15 @@ fn reason<'a>(node: &Node<'a>) -> Option<(&'static KnownLine, &'a str)> {
     };
     let logs = of_pods.chain(of_units).chain(files);
     let latest = logs.filter_map(|log| {
-        let mut known = log.iter().rev();
-        known.find_map(|line| Some((place(line)?, line.as_str())))
+        let mut known = log
+            .iter()
+            .enumerate()
+            .rev()
+            .filter_map(|(index, line)| Some((index, place(line)?, line.as_str())));
+        let (last, at, line) = known.next()?;
+        let near = known.take_while(|(index, ..)| last - index <= END);
+        let near = near.map(|(_, at, line)| (at, line));
+        near.chain([(at, line)]).min_by_key(|(at, _)| *at)
     });
     let (at, line) = latest.min_by_key(|(at, _)| *at)?;
     Some((&REASONS[at], line))

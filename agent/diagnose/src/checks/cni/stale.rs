@@ -80,7 +80,7 @@ fn foreign_winner(
         ),
         None => Finding::new(
             format!("{whose} counts, and {} is not there", own.shown()),
-            fix,
+            own.restored(&path),
         ),
     };
     let finding = finding.seen("plugins", winner.programs().join(", "));
@@ -114,6 +114,18 @@ impl Own {
             Self::File(own) => own == name,
             Self::Of(network) => network.has_file(name),
         }
+    }
+
+    /// The remedy where the file is not there.
+    fn restored(&self, stale: &str) -> String {
+        let back = match self {
+            Self::File(_) => "systemctl restart quake-agent.service writes the own file".to_owned(),
+            Self::Of(network) => format!(
+                "its pod on this node writes the own file as it starts (kubectl -n kube-system get pods -o wide | grep {}, and delete it); some networks rename it to .cilium_bak or .bak: mv it back",
+                network.word()
+            ),
+        };
+        format!("rm {stale}; {back}; then delete the pods that hang or got their addresses by it")
     }
 
     fn shown(&self) -> String {

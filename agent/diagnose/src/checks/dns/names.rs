@@ -46,7 +46,9 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .filter(|seen| seen.addresses.is_empty())
         .collect();
     if let Some(first) = lost.first() {
-        return unresolved(seen, first, &lost, own.len()).fail();
+        let finding = of_foreign(node, seen, first)
+            .unwrap_or_else(|| unresolved(seen, first, &lost, own.len()));
+        return finding.fail();
     }
     if let Some(held) = own
         .iter()
@@ -116,6 +118,43 @@ fn elsewhere(node: &Node<'_>, own: &[&NameSeen]) -> Option<Finding> {
             )
         })
     })
+}
+
+/// Name servers that answer and are not the VPC's, where the name that they do not know is of the private zone.
+fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Finding> {
+    let of_servers = all.iter().filter(|one| !one.server.is_empty());
+    let lost: Vec<&NameSeen> = of_servers.filter(|one| one.name == first.name).collect();
+    let answered = |one: &&NameSeen| one.error.is_none() && one.addresses.is_empty();
+    let is_internal = first.purpose == "api-server" || first.name.contains(".internal.");
+    let links = &node.survey().network.ok()?.links;
+    let own = links.iter().flat_map(|link| &link.addresses);
+    let own: Vec<Ipv4Addr> = own.filter_map(|it| it.address.parse().ok()).collect();
+    let is_foreign = |one: &&NameSeen| is_foreign(&one.server, &own);
+    let all_are = !lost.is_empty() && lost.iter().all(|one| answered(&one) && is_foreign(&one));
+    (is_internal && all_are).then(|| {
+        let servers: Vec<&str> = lost.iter().map(|one| one.server.as_str()).collect();
+        let servers = servers.join(" and ");
+        let finding = Finding::new(
+            format!("{} does not resolve: the name servers of this host ({servers}) are not the VPC's, and do not know the private zone", first.name),
+            format!("set domain-name-servers of the VPC's DHCP options back to AmazonProvidedDNS and renew the lease (networkctl renew; or reboot), or let {servers} forward the zone to the VPC's resolver; dig @169.254.169.253 {} shows that this one knows it", first.name),
+        );
+        finding
+            .by(Certainty::Likely)
+            .seen("file", "/etc/resolv.conf")
+            .seen("nameserver", servers)
+    })
+}
+
+/// Whether a name server is not the VPC's: that has the third address of the VPC's range, and link-local ones
+/// (AWS, "DNS attributes for your VPC").
+fn is_foreign(server: &str, own: &[Ipv4Addr]) -> bool {
+    let Ok(server) = server.parse::<Ipv4Addr>() else {
+        return false;
+    };
+    let [first, second, _, last] = server.octets();
+    let is_near = own.iter().any(|it| it.octets()[..2] == [first, second]);
+    let is_of_vpc = (is_near && last == 2) || server.is_link_local() || server.is_loopback();
+    !is_of_vpc && !own.is_empty()
 }
 
 fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], looked_up: usize) -> Finding {

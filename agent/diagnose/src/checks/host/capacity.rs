@@ -1,6 +1,6 @@
 //! Checks of how much the machine has: processors, memory, swap, the kernel's limits.
 
-use super::{kernel_log, limits};
+use super::{kernel_log, largest, limits};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_setting, runs_kubernetes};
 use crate::checks::meminfo;
@@ -145,10 +145,15 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(average) = pressure(node.text("/proc/pressure/memory")?.unwrap_or_default())
         .filter(|average| *average >= THRASHING)
     {
-        return Finding::new(
-            format!("for {average:.0} % of the last five minutes every process waited for memory"),
-            format!("systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {larger}"),
-        )
+        let waited =
+            format!("for {average:.0} % of the last five minutes every process waited for memory");
+        return match largest::of_host(node, total) {
+            Some(largest) => Finding::new(format!("{waited}: {}", largest.what()), largest.fix()),
+            None => Finding::new(
+                waited,
+                format!("systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {larger}"),
+            ),
+        }
         .warn();
     }
     let Some(available) = meminfo::number(text, "MemAvailable") else {
@@ -284,15 +289,16 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let mut victims: Vec<&str> = global.iter().map(|line| victim(line)).collect();
     victims.dedup();
-    Finding::new(
-        format!(
-            "the machine ran out of memory, and the kernel killed {}",
-            victims.join(", ")
-        ),
-        fix,
-    )
-    .seen("kernel log", kernel_log::last(&global))
-    .warn()
+    let killed = format!(
+        "the machine ran out of memory, and the kernel killed {}",
+        victims.join(", ")
+    );
+    let total = meminfo::total_kib(node).unwrap_or(u64::MAX / 2);
+    let finding = match largest::of_host(node, total) {
+        Some(largest) => Finding::new(format!("{killed}: {}", largest.what()), largest.fix()),
+        None => Finding::new(killed, fix),
+    };
+    finding.seen("kernel log", kernel_log::last(&global)).warn()
 }
 
 /// Whether the unit of a program runs and was never restarted by systemd: then a kill hit another process of that name, or

@@ -1,7 +1,7 @@
 //! Checks of the machine's disks and filesystems.
 
 use super::growth::ungrown;
-use super::{features, kernel_log, latency};
+use super::{features, kernel_log, largest_logs, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::{SpaceFacts, Unseen};
@@ -75,8 +75,19 @@ fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if *left >= SCARCE {
         return small.map_or_else(|| Verdict::ok(note), |small| small.finding().warn());
     }
-    let full = format!("{} is almost full: {percent:.1} % is free", space.path);
-    let tidy = tidy(space);
+    let what = match is_of_bytes(space) {
+        true => "is almost full",
+        false => "has almost no free inodes",
+    };
+    let full = format!("{} {what}: {percent:.1} % is free", space.path);
+    let logs = largest_logs::of(node, space).filter(|_| is_of_bytes(space));
+    let (full, tidy) = match &logs {
+        Some(logs) => (
+            format!("{full}; {}", logs.what()),
+            format!("{}; {}", logs.fix(), tidy(space)),
+        ),
+        None => (full, tidy(space)),
+    };
     let finding = match ungrown(node, space).filter(|_| is_of_bytes(space)) {
         Some(small) => Finding::new(
             format!("{full}, and {}", small.what()),

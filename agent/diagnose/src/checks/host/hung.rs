@@ -23,6 +23,13 @@ pub(super) enum Kind {
     Unknown,
 }
 
+impl Kind {
+    /// Whether a lock of the kernel itself is waited for, which no disk and no server holds.
+    pub(super) fn is_of_kernel(self) -> bool {
+        matches!(self, Self::Audit | Self::Namespaces | Self::Lockup)
+    }
+}
+
 /// A task that waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Wait<'a> {

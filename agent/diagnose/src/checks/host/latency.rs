@@ -204,7 +204,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .collect();
     log.extend(timeouts.iter().copied());
     let others: Vec<&Wait<'_>> = waits.iter().filter(is_unknown).collect();
-    if log.is_empty() && !others.is_empty() {
+    // Where one stack says what is waited for, those that do not say wait behind it.
+    let is_told = waits.iter().any(|wait| wait.kind.is_of_kernel());
+    if log.is_empty() && !others.is_empty() && !is_told {
         return unknown(&others, &fix).warn();
     }
     if log.is_empty() {

@@ -8,6 +8,8 @@ mod growth;
 mod hung;
 mod jobs;
 pub(in crate::checks) mod kernel_log;
+mod largest;
+mod largest_logs;
 mod latency;
 mod limits;
 mod lockup;

@@ -165,9 +165,10 @@ fn modules(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let forbidden = forbidden(node)?;
     let Some((first, _)) = missing.first() else {
-        return match forbidden {
-            Some(forbidden) => forbidden.finding(None).warn(),
-            None => Verdict::ok("overlay, br_netfilter and nf_conntrack are there"),
+        return match (forbidden, purged(node)) {
+            (Some(forbidden), _) => forbidden.finding(None).warn(),
+            (None, Some(purged)) => purged.warn(),
+            (None, None) => Verdict::ok("overlay, br_netfilter and nf_conntrack are there"),
         };
     };
     if let Some(forbidden) = forbidden {
@@ -182,14 +183,31 @@ fn modules(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
+/// The kernels whose modules are on the disk.
+fn folders<'a>(node: &Node<'a>) -> Vec<&'a str> {
+    let folders = ["/lib/modules", "/usr/lib/modules"].iter();
+    let names = folders.flat_map(|folder| node.list(folder));
+    names.map(|(name, _)| name).collect()
+}
+
+/// A running kernel whose modules are no longer on the disk: what it has not loaded yet it cannot load.
+fn purged(node: &Node<'_>) -> Option<Finding> {
+    let release = node.need_text("/proc/sys/kernel/osrelease").ok()?.trim();
+    let folders = folders(node);
+    let is_gone = !folders.is_empty() && !folders.contains(&release);
+    is_gone.then(|| {
+        Finding::new(
+            format!("the modules of the running kernel {release} are not on the disk any more: an upgrade removed them, and nothing that needs another module works until a reboot (iptables matches, filesystems, IPVS)"),
+            format!("drain the node and reboot it into {}; or install the package of {release} again; let upgrades keep the running kernel", folders.join(" or ")),
+        )
+        .seen("/lib/modules", folders.join(", "))
+    })
+}
+
 fn without(node: &Node<'_>, first: &str, names: &str) -> Result<Finding, Unseen> {
     let release = node.need_text("/proc/sys/kernel/osrelease")?.trim();
     let summary = format!("the kernel {release} lacks {names}");
-    let folders: Vec<&str> = ["/lib/modules", "/usr/lib/modules"]
-        .iter()
-        .flat_map(|folder| node.list(folder))
-        .map(|(name, _)| name)
-        .collect();
+    let folders = folders(node);
     if folders.is_empty() || folders.contains(&release) {
         let fix = format!(
             "modprobe {first}; if that finds no module, install the package of the kernel's extra modules or use another image"

@@ -34,7 +34,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         tags: &["hardening", "network"],
         sources: &[Source::Files, Source::Units, Source::Programs],
-        because: &[],
+        because: &["host.modules"],
         why: "firewalld and ufw drop traffic that they do not know: between pods, to kubelet's port, to node ports",
         remedy: "run systemctl disable --now for the firewall, and use security groups",
         judge: firewall,
@@ -80,6 +80,9 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
         OURS.iter().any(|name| line.contains(name)) && !line.contains("permissive=1")
     };
     let ours: Vec<&str> = denied.iter().filter(ours).copied().collect();
+    if let Some(finding) = moved_root(node, &denied) {
+        return finding.fail();
+    }
     let Some(line) = ours.last() else {
         return Verdict::ok(
             "enforcing; it denied the node's programs nothing that the kernel's log has",
@@ -101,6 +104,38 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .seen("kernel log", kernel_log::last(&ours))
     .fail()
+}
+
+/// What files have that nobody gave a label, or one that containers may not read.
+const UNLABELED: &[&str] = &[":unlabeled_t:", ":default_t:", ":root_t:", ":var_t:"];
+
+/// Containers that may not read their own images: the directory of containerd was moved, and the files there have no labels.
+fn moved_root(node: &Node<'_>, denied: &[&str]) -> Option<Finding> {
+    const USUAL: &str = "/var/lib/containerd";
+    let is_of_image = |line: &&&str| {
+        let is_unlabeled = UNLABELED.iter().any(|label| line.contains(label));
+        line.contains(":container_t:") && is_unlabeled && !line.contains("permissive=1")
+    };
+    let line = denied.iter().rfind(is_of_image)?;
+    let text = node.text("/etc/containerd/config.toml").ok()??;
+    let root = text
+        .lines()
+        .take_while(|line| !line.trim_start().starts_with('['))
+        .find_map(|line| {
+            line.trim()
+                .strip_prefix("root")?
+                .trim_start()
+                .strip_prefix('=')
+        })?;
+    let root = root.trim().trim_matches(['"', '\'']);
+    (root.trim_end_matches('/') != USUAL).then(|| {
+        Finding::new(
+            format!("SELinux keeps containers from the files of their own images: containerd's root was moved to {root}, and its files have not the labels of {USUAL}"),
+            format!("semanage fcontext -a -e {USUAL} {root}; restorecon -RF {root}; then restart containerd and the pods (container-selinux must be installed); or move the root back to {USUAL}"),
+        )
+        .seen("file", "/etc/containerd/config.toml")
+        .seen("kernel log", *line)
+    })
 }
 
 /// Profiles for containers' own programs: what they deny concerns one pod.

@@ -6,6 +6,7 @@ use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::cluster_dns;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Reached, Unseen};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
@@ -181,7 +182,26 @@ fn targets(node: &Node<'_>) -> Vec<Target> {
         ),
         is_reached: survey.metadata.ok().is_some(),
     };
-    servers.chain(of_names).chain([metadata]).collect()
+    let unrouted = unrouted(node).into_iter().map(|address| Target {
+        what: format!("{address}, to which programs find no route,"),
+        address,
+        is_lost: true,
+        is_reached: false,
+    });
+    let all = servers.chain(of_names).chain([metadata]);
+    all.chain(unrouted).collect()
+}
+
+/// Addresses that kubelet or the runtime found no route to.
+fn unrouted(node: &Node<'_>) -> BTreeSet<Ipv4Addr> {
+    const UNITS: &[&str] = &["kubelet.service", "docker.service", "containerd.service"];
+    let lines = UNITS.iter().flat_map(|unit| node.journal(unit));
+    let named = lines.filter_map(|line| {
+        let (before, _) = line.split_once(": connect: no route to host")?;
+        let (_, address) = before.rsplit_once("dial tcp ")?;
+        address.split(':').next()?.parse().ok()
+    });
+    named.collect()
 }
 
 /// A target whose packets leave by a foreign interface. A VPN may well lead to a name server of its own.

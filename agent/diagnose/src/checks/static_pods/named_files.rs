@@ -3,10 +3,11 @@
 use super::manifest::{Manifest, words};
 use super::running::runs;
 use crate::checks::check::Finding;
+use crate::checks::logs::is_fatal;
 use crate::checks::named::place;
 use crate::checks::node::Node;
 use quake_formats::yaml::Yaml;
-use quake_model::facts::Unseen;
+use quake_model::facts::{PodSeen, Unseen};
 
 /// How the names of flags end that name a file which has to be there as the program starts.
 const ENDS: &[&str] = &[
@@ -114,7 +115,8 @@ fn judge(
     };
     let set = place(container, flag);
     let Some(mount) = mounts.iter().find(covers) else {
-        return Ok(Some(unmounted(manifest, container, (&set, path), mounts)));
+        let is_why = !ended_by_other(node, manifest, container, path);
+        return Ok(is_why.then(|| unmounted(manifest, container, (&set, path), mounts)));
     };
     let Some(host) = mount.host else {
         return Ok(None);
@@ -131,6 +133,15 @@ fn judge(
         )
         .seen("file", manifest.path())
     }))
+}
+
+/// Whether the program's own last error names another cause than a file: an image may have what its pod does not mount.
+fn ended_by_other(node: &Node<'_>, manifest: &Manifest<'_>, container: &str, path: &str) -> bool {
+    let pod = manifest.pod().map_or("", |(_, name)| name);
+    let is_own = |one: &&PodSeen| one.name.starts_with(pod) && one.container == container;
+    let mut log = node.pods().filter(is_own).flat_map(|one| &one.log);
+    let last = log.rfind(|line| is_fatal(line) || line.contains("command failed"));
+    last.is_some_and(|line| !line.contains(path) && !line.contains("no such file"))
 }
 
 fn unmounted(

@@ -27,7 +27,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let mut restless = None;
     // Why a pod of etcd is kept back is a question of its volume.
     let pods = expected.static_pods.iter();
-    let wanted: Vec<&String> = pods.filter(|pod| !is_held_back(node, pod)).collect();
+    let mut wanted: Vec<&String> = pods.filter(|pod| !is_held_back(node, pod)).collect();
+    // The others need it.
+    wanted.sort_by_key(|pod| !pod.starts_with("etcd"));
     for component in wanted {
         if let Some(verdict) = trouble_of(node, component)? {
             return Ok(verdict);

@@ -87,6 +87,19 @@ pub(super) fn unsynchronized(node: &Node<'_>) -> Finding {
     }
 }
 
+/// No time service is active.
+pub(super) const NONE: &str = "none is active";
+
+/// The finding where time services were looked for, and none runs.
+pub(super) fn stopped(node: &Node<'_>) -> Option<Finding> {
+    let known: Vec<&UnitFacts> = KEEPERS
+        .iter()
+        .filter_map(|name| node.unit(name).ok().flatten())
+        .collect();
+    let runs = known.iter().any(|unit| unit.active == ActiveState::Active);
+    (!runs && !known.is_empty()).then(|| without_daemon(node, &known))
+}
+
 /// A daemon runs, and the clock is not in step.
 fn with_daemon(node: &Node<'_>, unit: &str) -> Finding {
     if let Some((file, key)) = without_source(node, unit) {

@@ -1,6 +1,7 @@
 //! Why a clock is wrong although a daemon keeps it: one that may not step it any more, or another program that sets it.
 
 use super::super::node::Node;
+use super::daemon;
 use quake_formats::yaml::shorten;
 
 /// Where chrony's configuration is.
@@ -84,5 +85,15 @@ fn chrony_conf<'a>(node: &Node<'a>) -> Option<(&'static str, &'a str)> {
 pub(super) fn reason(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
     let mut reason = setter(node);
     reason = reason.or_else(|| atomic_time(node, ahead_ms));
-    reason.or_else(|| slewing(node))
+    reason.or_else(|| match daemon::stopped(node) {
+        Some(finding) => Some((
+            finding.summary,
+            format!(
+                "{}; let chrony use `server 169.254.169.123 prefer iburst`",
+                finding.fix
+            ),
+            daemon::NONE.to_owned(),
+        )),
+        None => slewing(node),
+    })
 }

@@ -1,0 +1,80 @@
+//! Addresses of API servers in the Service `kubernetes` that no control plane has: a restore of etcd brings back those of its
+//! time, and they stay (kops, docs/operations/etcd_backup_restore_encryption.md).
+
+use crate::checks::check::{Certainty, Finding};
+use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
+use std::collections::BTreeSet;
+
+/// How kube-apiserver says which addresses it writes (`pkg/controlplane/reconcilers/lease.go`).
+const WRITTEN: &str = "Resetting endpoints for master service \"kubernetes\" to [";
+
+/// What names the members of etcd, each of which has an API server beside it: the hosts that etcd-manager writes.
+const HOSTS: &str = "/etc/hosts";
+const MEMBERS: &str = "entries managed by etcd-manager";
+
+/// The finding of addresses in the Service `kubernetes` that no control plane has.
+pub(super) fn of_the_dead(node: &Node<'_>) -> Option<Finding> {
+    let logs = node
+        .pods()
+        .filter(|pod| pod.name.starts_with("kube-apiserver"));
+    let line = logs
+        .flat_map(|pod| &pod.log)
+        .rfind(|line| line.contains(WRITTEN))?;
+    let (_, rest) = line.split_once(WRITTEN)?;
+    let written: Vec<&str> = rest.split(']').next()?.split_whitespace().collect();
+    let members = members(node.text(HOSTS).ok()??);
+    let dead: Vec<&str> = written
+        .iter()
+        .copied()
+        .filter(|address| !members.contains(address))
+        .collect();
+    // Where no address is a member's, the control planes are not those that run etcd.
+    let is_known = written.iter().any(|address| members.contains(address));
+    (is_known && !dead.is_empty()).then(|| {
+        let deletes: Vec<String> = dead
+            .iter()
+            .map(|address| format!("etcdctl del /registry/masterleases/{address}"))
+            .collect();
+        Finding::new(
+            format!(
+                "the Service kubernetes has {} of {} addresses that no control plane has ({}), so every so many connections to it time out: leases that a restore of etcd brought back, or that a dead API server left",
+                dead.len(),
+                written.len(),
+                dead.join(", ")
+            ),
+            format!(
+                "in the container of etcd main: {}; the API servers write the endpoints anew within seconds: kubectl get endpointslices -l kubernetes.io/service-name=kubernetes",
+                deletes.join("; ")
+            ),
+        )
+        .by(Certainty::Likely)
+        .seen("kube-apiserver", shorten(line, 300))
+    })
+}
+
+/// The addresses of the members in a hosts file.
+fn members(text: &str) -> BTreeSet<&str> {
+    let mut is_within = false;
+    let mut found = BTreeSet::new();
+    for line in text.lines() {
+        if line.contains(MEMBERS) {
+            is_within = line.contains("Begin");
+        } else if is_within {
+            found.extend(line.split_whitespace().next());
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::members;
+
+    #[test]
+    fn members_are_what_etcd_manager_wrote() {
+        let text = "127.0.0.1 localhost\n# Begin host entries managed by etcd-manager[etcd] - do not edit\n10.0.0.10\tetcd-a.internal.x\n10.0.1.10\tetcd-b.internal.x\n# End host entries managed by etcd-manager[etcd]\n10.9.9.9 other\n";
+        let found: Vec<&str> = members(text).into_iter().collect();
+        assert_eq!(found, ["10.0.0.10", "10.0.1.10"]);
+    }
+}
