@@ -130,7 +130,7 @@ fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Fin
     let own = links.iter().flat_map(|link| &link.addresses);
     let own: Vec<Ipv4Addr> = own.filter_map(|it| it.address.parse().ok()).collect();
     let is_foreign = |one: &&NameSeen| is_foreign(&one.server, &own);
-    let all_are = !lost.is_empty() && lost.iter().all(|one| answered(&one) && is_foreign(&one));
+    let all_are = !lost.is_empty() && lost.iter().all(|one| answered(one) && is_foreign(one));
     (is_internal && all_are).then(|| {
         let servers: Vec<&str> = lost.iter().map(|one| one.server.as_str()).collect();
         let servers = servers.join(" and ");
