@@ -85,7 +85,7 @@ bugs! {
     "records are read as this node wrote them last" NamesCached "names-cached" 9 ["names-lead-home"];
     "of an add-on only the note that it is applied is written" NoteAlone "note-alone" 3 ["addons-settle"];
     "the notes of peers are not read" PeersUnseen "peers-unseen" 169 ["repair-own-fault"];
-    "a request marks another instance of the group, too" MarksTwo "marks-two" 81 ["repair-share"];
+    "a request marks another instance of the group, too" MarksTwo "marks-two" 63 ["repair-share"];
     "an outage of the state store or of the API server is not seen on a ready node" OutageUnseen "outage-unseen" 430 ["repair-no-outage"];
     "every member of etcd counts as one that said just now that it answers" QuorumBlind "quorum-blind" 286 ["repair-keeps-quorum"];
     "the devices of volumes are not found" DeviceNever "device-never" 1 ["becomes-ready"];

@@ -110,9 +110,12 @@ pub fn lease_lost(lease: &str, holder: &str) -> Fault {
 }
 
 /// The fault of an add-on that somebody else noted in another version while it was applied.
-pub fn contested(addon: &Addon, other: &AddonVersion) -> Fault {
+pub fn contested(addon: &Addon, other: Option<&AddonVersion>) -> Fault {
+    let other = other.map_or("another version".to_owned(), |other| {
+        format!("the version {other}")
+    });
     let summary = format!(
-        "somebody else applied {} in the version {other} at the same time, so the cluster has objects of both versions",
+        "somebody else applied {} in {other} at the same time, so the cluster has objects of both versions",
         addon.name
     );
     let fix = "wait a minute: the note is removed, so the agent that holds the lease applies the add-on again; or run quake-agent addons apply again";

@@ -101,10 +101,16 @@ impl Store {
         ended
     }
 
-    /// When the channel that was read the longest ago was asked for; `None` before each was read.
-    pub(crate) fn read_at(&self) -> Option<Instant> {
-        let read = self.channels.iter().map(|kept| kept.read_at);
-        read.min().flatten()
+    /// When a channel was asked for, the last time that it was read.
+    pub(crate) fn read_at(&self, channel: &str) -> Option<Instant> {
+        let mut all = self.channels.iter();
+        all.find(|kept| kept.location.to_string() == channel)?
+            .read_at
+    }
+
+    /// Reads every channel with the next look: what was read before may be old.
+    pub(crate) fn begin_anew(&mut self) {
+        self.turn = 0;
     }
 
     /// The manifest of an add-on. One that is applied although it is not the one that its channel names says so in its warnings.

@@ -12,7 +12,8 @@ const TRIES: usize = 5;
 
 impl<H: AddonPorts> ClusterClient<'_, H> {
     /// Notes that an add-on is applied, of which `existing` was noted before. Where somebody else noted another version
-    /// meanwhile, each overwrote objects of the other: then the note is removed, so that who holds the lease applies it again.
+    /// meanwhile, or removed the note, each overwrote objects of the other: then the note is removed, so that who holds the lease
+    /// applies it again. Who applied the version that was noted before stays unseen.
     ///
     /// # Errors
     ///
@@ -25,17 +26,18 @@ impl<H: AddonPorts> ClusterClient<'_, H> {
         // Add-ons of one namespace that end at once would be each other's conflicts.
         let _alone = self.noting().lock().await;
         let place = namespace_place(&addon.namespace);
-        let mut other = None;
+        let (mut is_contested, mut other) = (false, None);
         for tries in 1.. {
             let found = self.look(&place).await?;
             let versions = found.as_ref().map(applied_versions).unwrap_or_default();
             let noted = versions.get(&addon.name);
             if noted != existing && noted != Some(&addon.version) {
+                is_contested = true;
                 other = other.or_else(|| noted.cloned());
             }
-            let mut patch = match other {
-                Some(_) => forget_patch(addon),
-                None => record_patch(addon),
+            let mut patch = match is_contested {
+                true => forget_patch(addon),
+                false => record_patch(addon),
             };
             if let Some(version) = found.as_ref().and_then(|found| found.resource_version()) {
                 patch["metadata"]["resourceVersion"] = version.into();
@@ -46,6 +48,9 @@ impl<H: AddonPorts> ClusterClient<'_, H> {
                 Ok(()) => break,
             }
         }
-        other.map_or(Ok(()), |other| Err(contested(addon, &other)))
+        match is_contested {
+            true => Err(contested(addon, other.as_ref())),
+            false => Ok(()),
+        }
     }
 }

@@ -35,7 +35,8 @@ use tokio::time::Instant;
 /// How long before the next round, shortest and longest. The lease lasts a minute, so it is renewed at least twice in its life.
 const ROUNDS_APART: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(25));
 
-/// How long before the next look at a channel, shortest and longest: at most one request a minute to the state store.
+/// How long before the next look at a channel, shortest and longest: at most one request a minute to the state store, but where
+/// somebody else's note says that the channel may be another.
 const LOOKS_APART: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(90));
 
 /// For an add-on that could not be applied.
@@ -212,6 +213,8 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
                 self.report_reconciler(ReconcilerRef::Other { holder }, None);
                 self.retries.clear();
                 self.notes.clear();
+                self.look_next = None;
+                self.store.begin_anew();
                 // Its holder reads the channels, and reports their warnings.
                 self.reporter.warn(&[]);
                 self.replace_statuses(statuses);
@@ -245,7 +248,6 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
         if self.store.is_read() {
             self.forget_missing(&selected);
         }
-        let read_at = self.store.read_at();
         let mut due = Vec::new();
         for addon in &selected.addons {
             if !self.may_go_on(session).await {
@@ -261,7 +263,9 @@ impl<'a, H: AddonPorts> AddonReconciler<'a, H> {
             let retry = self.retries.get(&addon.name).and_then(|known| known.next);
             let is_wanted = !is_due(&addon.version, existing.as_ref());
             // Who noted another version may have read a newer channel.
+            let read_at = self.store.read_at(&addon.channel);
             if !is_wanted && self.notes.is_after(&addon.name, read_at) {
+                self.look_next = None;
                 continue;
             }
             let is_current = is_wanted && !self.notes.is_by_other(&addon.name, existing.as_ref());
