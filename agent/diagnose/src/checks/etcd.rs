@@ -283,10 +283,11 @@ fn stale(node: &Node<'_>, place: &str, since: &str, none: bool) -> Result<Verdic
     }
     match unwritten(node) {
         Some((line, why)) => Finding::new(
-            format!("{place} has {since}: etcd-manager cannot write there: {why}"),
-            match denied_key(&why) {
-                true => format!("allow the role of the control planes kms:GenerateDataKey and kms:Decrypt: in the key's policy and in additionalPolicies.master of the cluster's spec; or set the encryption of the bucket of {place} back to SSE-S3; an old backup is all that there is to restore meanwhile"),
-                false => format!("allow the role of the control planes s3:PutObject, s3:GetObject and s3:ListBucket below {place}, in its policy and in that of the bucket; an old backup is all that there is to restore meanwhile"),
+            format!("{place} has {since}: the last backup of etcd-manager failed: {why}"),
+            match denied(&why) {
+                Some(Denied::Key) => format!("allow the role of the control planes kms:GenerateDataKey and kms:Decrypt: in the key's policy and in additionalPolicies.master of the cluster's spec; or set the encryption of the bucket of {place} back to SSE-S3; an old backup is all that there is to restore meanwhile"),
+                Some(Denied::Bucket) => format!("allow the role of the control planes s3:PutObject, s3:GetObject and s3:ListBucket below {place}, in its policy and in that of the bucket; an old backup is all that there is to restore meanwhile"),
+                None => "look at the lines around it: grep -i backup /var/log/etcd.log /var/log/pods/kube-system_etcd-manager-*/*/*.log; an old backup is all that there is to restore meanwhile".to_owned(),
             },
         )
         .by(Certainty::Likely)
@@ -318,9 +319,25 @@ fn unwritten<'a>(node: &Node<'a>) -> Option<(&'a str, String)> {
     Some((line, innermost(line)))
 }
 
-/// Whether a key of KMS is what is denied.
-fn denied_key(why: &str) -> bool {
-    why.contains("kms:") || why.contains("KMS")
+/// What is denied to etcd-manager.
+enum Denied {
+    Key,
+    Bucket,
+}
+
+/// What an error says is denied; `None` for another error.
+fn denied(why: &str) -> Option<Denied> {
+    const SIGNS: &[&str] = &[
+        "AccessDenied",
+        "Access Denied",
+        "not authorized",
+        "policy allows",
+    ];
+    let is_denied = SIGNS.iter().any(|sign| why.contains(sign));
+    is_denied.then(|| match why.contains("kms:") {
+        true => Denied::Key,
+        false => Denied::Bucket,
+    })
 }
 
 #[cfg(test)]

@@ -70,7 +70,7 @@ fn keep(kept: &mut VecDeque<String>, record: &str, is_known: fn(&str) -> bool) {
     let Some(number) = number else { return };
     let (facility, level) = (number >> 3, number & 7);
     let is_denial = DENIALS.iter().any(|denial| message.contains(denial));
-    let is_wanted = level <= WARNING || is_denial || is_known(message);
+    let is_wanted = level <= WARNING || is_denial || is_of_large(message) || is_known(message);
     if facility != 0 || !is_wanted {
         return;
     }
@@ -78,6 +78,17 @@ fn keep(kept: &mut VecDeque<String>, record: &str, is_known: fn(&str) -> bool) {
         kept.pop_front();
     }
     kept.push_back(message.to_owned());
+}
+
+/// Whether a message is of the table of processes that is printed where the memory is used up: its head, or a process with
+/// 256 MiB or more (`mm/oom_kill.c`, `dump_tasks`: pid, uid, tgid, total_vm and rss in pages).
+fn is_of_large(message: &str) -> bool {
+    const LEAST_PAGES: u64 = 1 << 16;
+    let row = message
+        .strip_prefix('[')
+        .and_then(|rest| rest.split_once(']'));
+    let pages = row.and_then(|(_, rest)| rest.split_whitespace().nth(3)?.parse().ok());
+    message.ends_with(" oom_score_adj name") || pages.is_some_and(|pages: u64| pages >= LEAST_PAGES)
 }
 
 #[cfg(test)]
@@ -92,6 +103,18 @@ mod tests {
             });
         }
         kept.into()
+    }
+
+    #[test]
+    fn of_the_table_of_processes_the_large_ones_are_kept() {
+        let head =
+            "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name";
+        let large =
+            "[   1450]     0  1450  1693127  1293212  10907648        0             0 osqueryd";
+        let small = "[    701]     0   701     3855      332    69632        0         -1000 sshd";
+        let records = [head, large, small].map(|message| format!("6,1,100,-;{message}\n"));
+        let records: Vec<&str> = records.iter().map(String::as_str).collect();
+        assert_eq!(kept(&records), [head, large]);
     }
 
     #[test]

@@ -31,6 +31,8 @@ pub(super) fn of_the_dead(node: &Node<'_>) -> Option<Finding> {
         .collect();
     // Where no address is a member's, the control planes are not those that run etcd.
     let is_known = written.iter().any(|address| members.contains(address));
+    // Only the API server that finds them wrong says so: its line may be older than the endpoints. What times out speaks for it.
+    let late = timed_out(node)?;
     (is_known && !dead.is_empty()).then(|| {
         let deletes: Vec<String> = dead
             .iter()
@@ -38,19 +40,34 @@ pub(super) fn of_the_dead(node: &Node<'_>) -> Option<Finding> {
             .collect();
         Finding::new(
             format!(
-                "the Service kubernetes has {} of {} addresses that no control plane has ({}), so every so many connections to it time out: leases that a restore of etcd brought back, or that a dead API server left",
+                "the Service kubernetes has {0} of {1} addresses without a member of etcd ({2}), and some connections to it time out: leases that a restore of etcd brought back, or that a dead API server left",
                 dead.len(),
                 written.len(),
                 dead.join(", ")
             ),
             format!(
-                "in the container of etcd main: {}; the API servers write the endpoints anew within seconds: kubectl get endpointslices -l kubernetes.io/service-name=kubernetes",
+                "kubectl get nodes -o wide shows which addresses no node has (a group of role APIServer has no etcd); for those, in the container of etcd main: {}; the API servers write the endpoints anew within seconds: kubectl get endpointslices -l kubernetes.io/service-name=kubernetes",
                 deletes.join("; ")
             ),
         )
         .by(Certainty::Likely)
         .seen("kube-apiserver", shorten(line, 300))
+        .seen("log", shorten(late, 300))
     })
+}
+
+/// A line of kubelet or of a pod whose connection to an address of Services timed out.
+fn timed_out<'a>(node: &Node<'a>) -> Option<&'a str> {
+    let pods = node.pods().flat_map(|pod| &pod.log);
+    let mut lines = node.journal("kubelet.service").iter().chain(pods);
+    let is_late = |line: &&String| {
+        let target = line
+            .split_once("://")
+            .and_then(|(_, rest)| rest.split(':').next());
+        let is_address = target.is_some_and(|it| it.parse::<std::net::Ipv4Addr>().is_ok());
+        is_address && line.contains(":443: i/o timeout")
+    };
+    lines.find(is_late).map(String::as_str)
 }
 
 /// The addresses of the members in a hosts file.

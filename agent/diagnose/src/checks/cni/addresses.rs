@@ -35,7 +35,7 @@ const REASONS: &[KnownLine] = &[
     KnownLine {
         parts: &["max ENI limit is already reached"],
         means: "the instance has as many network interfaces as its type allows, and all their addresses are used",
-        fix: "lower maxPods to what the type has (interfaces × (addresses - 1) + 2: do not set it in the cluster spec), or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type; the subnet is not full",
+        fix: "take maxPods out of spec.kubelet in kops edit cluster, or set what the type has: interfaces × (addresses - 1) + 2; or use prefixes: ENABLE_PREFIX_DELEGATION=true of aws-node; or take a larger type; the subnet is not full",
     },
     KnownLine {
         parts: &["no IP addresses available in range set"],

@@ -136,7 +136,7 @@ fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Fin
         let servers = servers.join(" and ");
         let finding = Finding::new(
             format!("{} does not resolve: the name servers of this host ({servers}) are not the VPC's, and do not know the private zone", first.name),
-            format!("set domain-name-servers of the VPC's DHCP options back to AmazonProvidedDNS and renew the lease (networkctl renew; or reboot), or let {servers} forward the zone to the VPC's resolver; dig @169.254.169.253 {} shows that this one knows it", first.name),
+            format!("dig @169.254.169.253 {}: if that answers, associate the VPC with DHCP options that have AmazonProvidedDNS (aws ec2 associate-dhcp-options) and reboot, or let {servers} forward the zone to an inbound endpoint of the Route 53 Resolver; if not, the zone lacks the record, or is not associated with the VPC", first.name),
         );
         finding
             .by(Certainty::Likely)
@@ -151,9 +151,9 @@ fn is_foreign(server: &str, own: &[Ipv4Addr]) -> bool {
     let Ok(server) = server.parse::<Ipv4Addr>() else {
         return false;
     };
-    let [first, second, _, last] = server.octets();
-    let is_near = own.iter().any(|it| it.octets()[..2] == [first, second]);
-    let is_of_vpc = (is_near && last == 2) || server.is_link_local() || server.is_loopback();
+    // The range may be another one of the VPC's than the node's.
+    let may_be_second = server.is_private() && server.octets()[3] == 2;
+    let is_of_vpc = may_be_second || server.is_link_local() || server.is_loopback();
     !is_of_vpc && !own.is_empty()
 }
 

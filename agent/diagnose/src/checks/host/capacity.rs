@@ -234,7 +234,7 @@ fn swap(node: &Node<'_>) -> Result<Verdict, Unseen> {
 }
 
 /// Programs without which the node is none, as the kernel shortens their names.
-const OURS: &[&str] = &[
+pub(super) const OURS: &[&str] = &[
     "cloud-controlle",
     "containerd",
     "dns-controller",

@@ -1,5 +1,6 @@
 //! The process that had the most memory when the kernel ran out of it.
 
+use super::capacity::OURS;
 use crate::checks::node::Node;
 
 /// A process of the table that the kernel prints as it kills one (`mm/oom_kill.c`, `dump_tasks`).
@@ -12,7 +13,7 @@ pub(super) struct Largest<'a> {
 /// What the table begins with.
 const TABLE: &str = "oom_score_adj name";
 
-const MIB_PER_PAGES: u64 = 256;
+const PAGES_PER_MIB: u64 = 256;
 
 /// A process that is no pod's and has this share of the memory is why the host has none.
 const SHARE: u64 = 4;
@@ -21,21 +22,35 @@ const SHARE: u64 = 4;
 pub(super) fn of_host<'a>(node: &Node<'a>, total_kib: u64) -> Option<Largest<'a>> {
     let log = node.survey().kernel_log.ok()?;
     let start = log.iter().rposition(|line| line.ends_with(TABLE))?;
-    let rows = log[start + 1..].iter().map_while(|line| row(line));
+    let after = &log[start + 1..];
+    let end = after
+        .iter()
+        .position(|line| line.contains("Killed process"))?;
+    // A control group that reached its own limit says nothing of the host.
+    if after[end].contains("Memory cgroup") {
+        return None;
+    }
+    let rows = after[..end].iter().filter_map(|line| row(line));
     let (name, pages, adjusted) = rows.max_by_key(|(_, pages, _)| *pages)?;
+    if OURS.contains(&name) {
+        return None;
+    }
     // kubelet gives each container a score of its own: from 2 to 1000, or -997 for those that are guaranteed.
     let is_of_pod = adjusted > 1 || adjusted == -997;
-    let mib = pages / MIB_PER_PAGES;
+    let mib = pages / PAGES_PER_MIB;
     (!is_of_pod && mib * 1024 * SHARE > total_kib).then_some(Largest { name, mib })
 }
 
 /// The name, the pages in memory and the score of a row: `[  pid  ] uid tgid total_vm rss pgtables_bytes swapents oom_score_adj name`.
 fn row(line: &str) -> Option<(&str, u64, i64)> {
     let (_, rest) = line.split_once('[')?.1.split_once(']')?;
-    let words: Vec<&str> = rest.split_whitespace().collect();
-    let [_, _, _, pages, .., adjusted, name] = words[..] else {
+    let is_number = |word: &&str| word.parse::<i64>().is_ok();
+    let numbers: Vec<&str> = rest.split_whitespace().take_while(is_number).collect();
+    let [_, _, _, pages, .., adjusted] = numbers[..] else {
         return None;
     };
+    // A name may have spaces: it stands behind the last number.
+    let name = rest.split_whitespace().nth(numbers.len())?;
     Some((name, pages.parse().ok()?, adjusted.parse().ok()?))
 }
 
@@ -43,14 +58,14 @@ impl Largest<'_> {
     /// What is so, as the end of a clause.
     pub(super) fn what(&self) -> String {
         format!(
-            "{}, a program of the host and of no pod, had {} MiB of it",
+            "{}, a program of the host and of no pod, had {} MiB of it at the last kill",
             self.name, self.mib
         )
     }
 
     pub(super) fn fix(&self) -> String {
         format!(
-            "restart {0}, update it, and limit it: systemctl set-property UNIT MemoryMax=512M for its unit (systemctl status $(pgrep -o {0}) names it); give kubelet systemReserved.memory for what the host needs",
+            "systemctl status $(pgrep -xo {0}) names its unit: restart that, update {0}, and give the unit a MemoryMax above what it needs; give kubelet systemReserved.memory for what the host needs",
             self.name
         )
     }
@@ -70,6 +85,10 @@ mod tests {
             (
                 "[  701]     0   701     3855      332      32        0         -1000 sshd",
                 Some(("sshd", 332, -1000)),
+            ),
+            (
+                "[  811]  1000   811     3855      400      32        0             0 tmux: server",
+                Some(("tmux:", 400, 0)),
             ),
             ("oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null)", None),
             (

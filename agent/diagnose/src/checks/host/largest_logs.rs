@@ -65,7 +65,7 @@ impl LargestLogs {
             false => "limit it in /etc/logrotate.d",
         };
         format!(
-            "remove the old ones: ls -t {FOLDER}/{0}* | tail -n +2 | xargs rm; truncate -s 0 {FOLDER}/{0}.log; then {limit}",
+            "copy the rotated ones ({FOLDER}/{0} and a number behind it) elsewhere if they must be kept, then: rm {FOLDER}/{0}[-._][0-9]*; then {limit}",
             self.kind
         )
     }

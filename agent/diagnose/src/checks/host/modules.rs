@@ -9,6 +9,7 @@ use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{ActiveState, Unseen};
 use quake_model::phase::Phase;
+use std::collections::BTreeSet;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
     Check {
@@ -187,18 +188,22 @@ fn modules(node: &Node<'_>) -> Result<Verdict, Unseen> {
 fn folders<'a>(node: &Node<'a>) -> Vec<&'a str> {
     let folders = ["/lib/modules", "/usr/lib/modules"].iter();
     let names = folders.flat_map(|folder| node.list(folder));
-    names.map(|(name, _)| name).collect()
+    // One may be a link to the other.
+    let names: BTreeSet<&str> = names.map(|(name, _)| name).collect();
+    names.into_iter().collect()
 }
 
 /// A running kernel whose modules are no longer on the disk: what it has not loaded yet it cannot load.
 fn purged(node: &Node<'_>) -> Option<Finding> {
     let release = node.need_text("/proc/sys/kernel/osrelease").ok()?.trim();
+    // A kernel that has all built in has no such file.
+    node.text("/proc/modules").ok()??;
     let folders = folders(node);
     let is_gone = !folders.is_empty() && !folders.contains(&release);
     is_gone.then(|| {
         Finding::new(
             format!("the modules of the running kernel {release} are not on the disk any more: an upgrade removed them, and nothing that needs another module works until a reboot (iptables matches, filesystems, IPVS)"),
-            format!("drain the node and reboot it into {}; or install the package of {release} again; let upgrades keep the running kernel", folders.join(" or ")),
+            format!("drain the node and reboot it: it starts a kernel that is installed ({}); or install the package of {release} again; let upgrades keep the running kernel", folders.join(", ")),
         )
         .seen("/lib/modules", folders.join(", "))
     })

@@ -1,7 +1,7 @@
 //! Checks of what guards the machine and may stand in the node's way.
 
 use super::{kernel_log, rules};
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
 
@@ -34,7 +34,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Warning,
         tags: &["hardening", "network"],
         sources: &[Source::Files, Source::Units, Source::Programs],
-        because: &["host.modules"],
+        because: &[],
         why: "firewalld and ufw drop traffic that they do not know: between pods, to kubelet's port, to node ports",
         remedy: "run systemctl disable --now for the firewall, and use security groups",
         judge: firewall,
@@ -80,7 +80,8 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
         OURS.iter().any(|name| line.contains(name)) && !line.contains("permissive=1")
     };
     let ours: Vec<&str> = denied.iter().filter(ours).copied().collect();
-    if let Some(finding) = moved_root(node, &denied) {
+    let moved = moved_root(node, &denied).filter(|_| ours.is_empty());
+    if let Some(finding) = moved {
         return finding.fail();
     }
     let Some(line) = ours.last() else {
@@ -109,12 +110,23 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// What files have that nobody gave a label, or one that containers may not read.
 const UNLABELED: &[&str] = &[":unlabeled_t:", ":default_t:", ":root_t:", ":var_t:"];
 
+/// Where the files are by which every program starts.
+const LIBRARIES: &[&str] = &[
+    "path=\"/lib",
+    "path=\"/usr/lib",
+    "path=\"/bin/",
+    "path=\"/usr/bin/",
+];
+
 /// Containers that may not read their own images: the directory of containerd was moved, and the files there have no labels.
 fn moved_root(node: &Node<'_>, denied: &[&str]) -> Option<Finding> {
     const USUAL: &str = "/var/lib/containerd";
+    // The loader and the libraries of a program come from its image, and not from a volume of its pod.
     let is_of_image = |line: &&&str| {
         let is_unlabeled = UNLABELED.iter().any(|label| line.contains(label));
-        line.contains(":container_t:") && is_unlabeled && !line.contains("permissive=1")
+        let is_library = LIBRARIES.iter().any(|path| line.contains(path));
+        let is_container = line.contains(":container_t:") && !line.contains("permissive=1");
+        is_container && is_unlabeled && is_library
     };
     let line = denied.iter().rfind(is_of_image)?;
     let text = node.text("/etc/containerd/config.toml").ok()??;
@@ -127,12 +139,14 @@ fn moved_root(node: &Node<'_>, denied: &[&str]) -> Option<Finding> {
                 .trim_start()
                 .strip_prefix('=')
         })?;
-    let root = root.trim().trim_matches(['"', '\'']);
+    let root = root.trim().trim_start_matches(['"', '\'']);
+    let root = root.split(['"', '\'']).next().unwrap_or_default();
     (root.trim_end_matches('/') != USUAL).then(|| {
         Finding::new(
             format!("SELinux keeps containers from the files of their own images: containerd's root was moved to {root}, and its files have not the labels of {USUAL}"),
-            format!("semanage fcontext -a -e {USUAL} {root}; restorecon -RF {root}; then restart containerd and the pods (container-selinux must be installed); or move the root back to {USUAL}"),
+            format!("ls -dZ {root} {USUAL} shows both labels; drain the node, then: semanage fcontext -a -e {USUAL} {root}; restorecon -RF {root}; systemctl restart containerd (container-selinux must be installed); or move the root back to {USUAL}"),
         )
+        .by(Certainty::Likely)
         .seen("file", "/etc/containerd/config.toml")
         .seen("kernel log", *line)
     })

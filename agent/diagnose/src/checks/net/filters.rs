@@ -10,7 +10,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     severity: Severity::Warning,
     tags: &["network"],
     sources: &[Source::Files],
-    because: &["host.modules"],
+    because: &[],
     why: "rules of the legacy and the nft backend do not see each other, so some services fail",
     remedy: "update-alternatives --set iptables and ip6tables to the same backend, -nft or -legacy, then reboot the host",
     judge: iptables,

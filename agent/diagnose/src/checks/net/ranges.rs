@@ -182,8 +182,12 @@ fn targets(node: &Node<'_>) -> Vec<Target> {
         ),
         is_reached: survey.metadata.ok().is_some(),
     };
-    let unrouted = unrouted(node).into_iter().map(|address| Target {
-        what: format!("{address}, to which programs find no route,"),
+    let ranges = cluster_ranges(node);
+    let unrouted = unrouted(node).into_iter();
+    let unrouted =
+        unrouted.filter(|address| !ranges.iter().any(|(_, range)| range.holds(*address)));
+    let unrouted = unrouted.map(|address| Target {
+        what: format!("the registry {address}, to which there is no route,"),
         address,
         is_lost: true,
         is_reached: false,
@@ -192,14 +196,17 @@ fn targets(node: &Node<'_>) -> Vec<Target> {
     all.chain(unrouted).collect()
 }
 
-/// Addresses that kubelet or the runtime found no route to.
+/// Addresses of registries that kubelet or the runtime found no route to. One that is written as an address, and not as a name,
+/// may be a container's on this host.
 fn unrouted(node: &Node<'_>) -> BTreeSet<Ipv4Addr> {
     const UNITS: &[&str] = &["kubelet.service", "docker.service", "containerd.service"];
     let lines = UNITS.iter().flat_map(|unit| node.journal(unit));
     let named = lines.filter_map(|line| {
         let (before, _) = line.split_once(": connect: no route to host")?;
-        let (_, address) = before.rsplit_once("dial tcp ")?;
-        address.split(':').next()?.parse().ok()
+        let (before, address) = before.rsplit_once("dial tcp ")?;
+        let address = address.split(':').next()?;
+        let is_named = before.contains("/v2/") && !before.contains(&format!("//{address}"));
+        is_named.then(|| address.parse().ok())?
     });
     named.collect()
 }

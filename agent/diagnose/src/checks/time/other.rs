@@ -86,14 +86,14 @@ pub(super) fn reason(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
     let mut reason = setter(node);
     reason = reason.or_else(|| atomic_time(node, ahead_ms));
     reason.or_else(|| match daemon::stopped(node) {
-        Some(finding) => Some((
-            finding.summary,
-            format!(
-                "{}; let chrony use `server 169.254.169.123 prefer iburst`",
-                finding.fix
-            ),
-            daemon::NONE.to_owned(),
-        )),
+        Some(finding) => {
+            let source = match finding.summary.contains("chrony") {
+                true => "; let chrony use `server 169.254.169.123 prefer iburst`",
+                false => "",
+            };
+            let fix = format!("{}{source}", finding.fix);
+            Some((finding.summary, fix, daemon::NONE.to_owned()))
+        }
         None => slewing(node),
     })
 }
