@@ -97,7 +97,7 @@ fn alive(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let url = &probe.url;
     let how = match &probe.answer {
         answer if answer.is_healthy() => {
-            return match endpoints::of_the_dead(node) {
+            return match endpoints::stale(node) {
                 Some(finding) => finding.warn(),
                 None => Verdict::ok(format!("{url} answers")),
             };

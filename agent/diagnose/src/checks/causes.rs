@@ -61,7 +61,7 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     let failed: BTreeSet<usize> = places(checks, |one| one.status == Status::Fail);
     let warned = places(checks, |one| one.status == Status::Warn && is_cause(one));
     let mut links = held_up(checks);
-    links.extend(listed_to_death(checks));
+    links.extend(killed_by_lists(checks));
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
         if !is_root || !is_symptom(&checks[*effect]) {
@@ -114,7 +114,7 @@ fn held_up(checks: &[CheckReport]) -> Vec<Link> {
 }
 
 /// What a client that lists too much explains: that the kernel killed the API server for want of memory.
-fn listed_to_death(checks: &[CheckReport]) -> Vec<Link> {
+fn killed_by_lists(checks: &[CheckReport]) -> Vec<Link> {
     let place = |id: &str| checks.iter().position(|one| one.check.id == id);
     let (Some(effect), Some(cause)) = (place("host.oom"), place("apiserver.clients")) else {
         return Vec::new();

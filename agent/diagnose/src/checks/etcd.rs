@@ -311,11 +311,8 @@ const UNWRITTEN: &[&str] = &[
 
 /// The latest line by which etcd-manager could not write a backup, and why.
 fn unwritten<'a>(node: &Node<'a>) -> Option<(&'a str, String)> {
-    let managers = node
-        .pods()
-        .filter(|pod| pod.name.starts_with("etcd-manager"));
-    let mut lines = managers.flat_map(|pod| pod.log.iter().rev());
-    let line = lines.find(|line| UNWRITTEN.iter().any(|words| line.contains(words)))?;
+    let is_so = |line: &str| UNWRITTEN.iter().any(|words| line.contains(words));
+    let line = alive::latest_of_pods(node, &["etcd-manager".to_owned()], is_so)?;
     Some((line, innermost(line)))
 }
 

@@ -81,6 +81,24 @@ async fn what_is_newer_does_not_wait_for_the_time_of_what_failed() {
     assert_eq!(repaired.state, AddonState::Applied, "{repaired:?}");
 }
 
+/// Puts the manifest of a version, whose object says which it is of.
+fn put_manifest(host: &SimHost, version: &str) {
+    let location = CHANNEL.replace("bootstrap-channel", version);
+    host.put_object(
+        &location,
+        format!("{MANIFEST}data: {{version: {version}}}\n"),
+    );
+}
+
+/// Publishes the version `two` after `one`.
+fn publish_two(host: &SimHost) {
+    put_manifest(host, "two");
+    let newer = channel("")
+        .replace("id: one", "id: two")
+        .replace("one.yaml", "two.yaml");
+    host.put_object(CHANNEL, newer);
+}
+
 /// Nine manifests of 12 seconds each: whoever reads them acts with a lease that it holds.
 #[tokio::test(start_paused = true)]
 async fn a_store_that_is_slow_costs_nobody_the_lease() {
@@ -129,23 +147,12 @@ async fn who_is_stopped_while_it_reads_gives_the_lease_back() {
 /// an object the agent's.
 #[tokio::test(start_paused = true)]
 async fn what_another_noted_as_applied_meanwhile_is_applied_once_more() {
-    let manifest = |version: &str| format!("{MANIFEST}data: {{version: {version}}}\n");
     let host = pruning();
-    host.put_object(
-        &CHANNEL.replace("bootstrap-channel", "one"),
-        manifest("one"),
-    );
+    put_manifest(&host, "one");
     let agent = Agent::new(&host, "i-1");
     let other = async {
         passes(MINUTE).await;
-        let newer = channel("")
-            .replace("id: one", "id: two")
-            .replace("one.yaml", "two.yaml");
-        host.put_object(
-            &CHANNEL.replace("bootstrap-channel", "two"),
-            manifest("two"),
-        );
-        host.put_object(CHANNEL, newer);
+        publish_two(&host);
         let noted = host.cluster(|server| {
             server.edit("Namespace", "", "kube-system", |namespace| {
                 let noted =
@@ -166,24 +173,13 @@ async fn what_another_noted_as_applied_meanwhile_is_applied_once_more() {
 /// An operator applies a newer version, whose channel the agent has not read yet.
 #[tokio::test(start_paused = true)]
 async fn what_an_operator_applied_is_not_replaced_by_an_older_version() {
-    let manifest = |version: &str| format!("{MANIFEST}data: {{version: {version}}}\n");
     let host = pruning();
-    host.put_object(
-        &CHANNEL.replace("bootstrap-channel", "one"),
-        manifest("one"),
-    );
+    put_manifest(&host, "one");
     let agent = Agent::new(&host, "i-1");
     let other = async {
         // Just after the agent read the channel: it reads it again a minute later.
         passes(Duration::from_secs(2)).await;
-        let newer = channel("")
-            .replace("id: one", "id: two")
-            .replace("one.yaml", "two.yaml");
-        host.put_object(
-            &CHANNEL.replace("bootstrap-channel", "two"),
-            manifest("two"),
-        );
-        host.put_object(CHANNEL, newer);
+        publish_two(&host);
         host.cluster(|server| {
             server.edit("Namespace", "", "kube-system", |namespace| {
                 let noted =

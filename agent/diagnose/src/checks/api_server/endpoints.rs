@@ -13,8 +13,8 @@ const WRITTEN: &str = "Resetting endpoints for master service \"kubernetes\" to 
 const HOSTS: &str = "/etc/hosts";
 const MEMBERS: &str = "entries managed by etcd-manager";
 
-/// The finding of addresses in the Service `kubernetes` that no control plane has.
-pub(super) fn of_the_dead(node: &Node<'_>) -> Option<Finding> {
+/// The finding of stale addresses in the Service `kubernetes`.
+pub(super) fn stale(node: &Node<'_>) -> Option<Finding> {
     let logs = node
         .pods()
         .filter(|pod| pod.name.starts_with("kube-apiserver"));

@@ -46,8 +46,8 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .filter(|seen| seen.addresses.is_empty())
         .collect();
     if let Some(first) = lost.first() {
-        let finding = of_foreign(node, seen, first)
-            .unwrap_or_else(|| unresolved(seen, first, &lost, own.len()));
+        let finding =
+            of_foreign(seen, first).unwrap_or_else(|| unresolved(seen, first, &lost, own.len()));
         return finding.fail();
     }
     if let Some(held) = own
@@ -121,16 +121,13 @@ fn elsewhere(node: &Node<'_>, own: &[&NameSeen]) -> Option<Finding> {
 }
 
 /// Name servers that answer and are not the VPC's, where the name that they do not know is of the private zone.
-fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Finding> {
+fn of_foreign(all: &[NameSeen], first: &NameSeen) -> Option<Finding> {
     let of_servers = all.iter().filter(|one| !one.server.is_empty());
     let lost: Vec<&NameSeen> = of_servers.filter(|one| one.name == first.name).collect();
     let answered = |one: &&NameSeen| one.error.is_none() && one.addresses.is_empty();
     let is_internal = first.purpose == "api-server" || first.name.contains(".internal.");
-    let links = &node.survey().network.ok()?.links;
-    let own = links.iter().flat_map(|link| &link.addresses);
-    let own: Vec<Ipv4Addr> = own.filter_map(|it| it.address.parse().ok()).collect();
-    let is_foreign = |one: &&NameSeen| is_foreign(&one.server, &own);
-    let all_are = !lost.is_empty() && lost.iter().all(|one| answered(one) && is_foreign(one));
+    let is_so = |one: &&NameSeen| answered(one) && is_foreign(&one.server);
+    let all_are = !lost.is_empty() && lost.iter().all(is_so);
     (is_internal && all_are).then(|| {
         let servers: Vec<&str> = lost.iter().map(|one| one.server.as_str()).collect();
         let servers = servers.join(" and ");
@@ -147,14 +144,13 @@ fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Fin
 
 /// Whether a name server is not the VPC's: that has the third address of the VPC's range, and link-local ones
 /// (AWS, "DNS attributes for your VPC").
-fn is_foreign(server: &str, own: &[Ipv4Addr]) -> bool {
+fn is_foreign(server: &str) -> bool {
     let Ok(server) = server.parse::<Ipv4Addr>() else {
         return false;
     };
     // The range may be another one of the VPC's than the node's.
     let may_be_second = server.is_private() && server.octets()[3] == 2;
-    let is_of_vpc = may_be_second || server.is_link_local() || server.is_loopback();
-    !is_of_vpc && !own.is_empty()
+    !(may_be_second || server.is_link_local() || server.is_loopback())
 }
 
 fn unresolved(all: &[NameSeen], first: &NameSeen, lost: &[&NameSeen], looked_up: usize) -> Finding {

@@ -108,7 +108,7 @@ fn of_manager<'a>(node: &Node<'a>, cluster: &str) -> Option<&'a str> {
 }
 
 /// The latest line of this kind in the logs of the pods whose names begin so.
-fn latest_of_pods<'a>(
+pub(super) fn latest_of_pods<'a>(
     node: &Node<'a>,
     names: &[String],
     is_wanted: impl Fn(&str) -> bool,

@@ -68,7 +68,7 @@ struct Target {
 fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let ways = ways(node)?;
     let ranges = cluster_ranges(node);
-    for target in targets(node) {
+    for target in targets(node, &ranges) {
         if let Some(finding) = captured(node, &ways, &target) {
             return match target.is_lost {
                 true => finding.fail(),
@@ -139,7 +139,7 @@ fn ways(node: &Node<'_>) -> Result<Vec<Way>, Unseen> {
 }
 
 /// What the node needs by its address.
-fn targets(node: &Node<'_>) -> Vec<Target> {
+fn targets(node: &Node<'_>, ranges: &[(&'static str, Range)]) -> Vec<Target> {
     let survey = node.survey();
     let names = survey.names.ok().into_iter().flatten();
     let names: Vec<_> = names.filter(|one| one.server.is_empty()).collect();
@@ -182,7 +182,6 @@ fn targets(node: &Node<'_>) -> Vec<Target> {
         ),
         is_reached: survey.metadata.ok().is_some(),
     };
-    let ranges = cluster_ranges(node);
     let unrouted = unrouted(node).into_iter();
     let unrouted =
         unrouted.filter(|address| !ranges.iter().any(|(_, range)| range.holds(*address)));

@@ -65,12 +65,17 @@ const REASONS: &[KnownLine] = &[
     },
 ];
 
+/// The time services that are installed.
+fn known<'a>(node: &Node<'a>) -> Vec<&'a UnitFacts> {
+    let units = KEEPERS.iter();
+    units
+        .filter_map(|name| node.unit(name).ok().flatten())
+        .collect()
+}
+
 /// Why the clock is not in step.
 pub(super) fn unsynchronized(node: &Node<'_>) -> Finding {
-    let known: Vec<&UnitFacts> = KEEPERS
-        .iter()
-        .filter_map(|name| node.unit(name).ok().flatten())
-        .collect();
+    let known = known(node);
     let looked = KEEPERS.iter().any(|name| node.unit(name).is_ok());
     let running: Vec<&&UnitFacts> = known
         .iter()
@@ -92,10 +97,7 @@ pub(super) const NONE: &str = "none is active";
 
 /// The finding where time services were looked for, and none runs.
 pub(super) fn stopped(node: &Node<'_>) -> Option<Finding> {
-    let known: Vec<&UnitFacts> = KEEPERS
-        .iter()
-        .filter_map(|name| node.unit(name).ok().flatten())
-        .collect();
+    let known = known(node);
     let runs = known.iter().any(|unit| unit.active == ActiveState::Active);
     (!runs && !known.is_empty()).then(|| without_daemon(node, &known))
 }
