@@ -25,11 +25,7 @@ pub const CA_OBJECTS: usize = 2;
 /// Where the CA's key and certificate are.
 pub fn ca_place(addon: &Addon) -> ObjectPlace {
     ObjectPlace {
-        served: ServedKind {
-            kind: ObjectKind::from_version("v1", "Secret"),
-            plural: "secrets".to_owned(),
-            namespaced: true,
-        },
+        served: ServedKind::in_namespace("v1", "Secret", "secrets"),
         namespace: Some(NAMESPACE.to_owned()),
         name: secret_name(addon),
     }

@@ -9,7 +9,7 @@ mod annotation;
 
 pub use annotation::{MAX_BYTES, read_statuses, write_statuses};
 
-use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::spec::KubernetesVersion;
 use quake_model::time::Timestamp;
 use serde_json::{Map, Value, json};
@@ -92,11 +92,7 @@ impl LeaseKind {
             Self::ConfigMap => ("v1", "ConfigMap", "configmaps"),
         };
         ObjectPlace {
-            served: ServedKind {
-                kind: ObjectKind::from_version(api_version, kind),
-                plural: plural.to_owned(),
-                namespaced: true,
-            },
+            served: ServedKind::in_namespace(api_version, kind, plural),
             namespace: Some(NAMESPACE.to_owned()),
             name: NAME.to_owned(),
         }

@@ -53,6 +53,25 @@ pub struct ServedKind {
     pub namespaced: bool,
 }
 
+impl ServedKind {
+    /// A kind whose objects are in no namespace.
+    pub fn in_cluster(api_version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            kind: ObjectKind::from_version(api_version, kind),
+            plural: plural.to_owned(),
+            namespaced: false,
+        }
+    }
+
+    /// A kind whose objects are in a namespace.
+    pub fn in_namespace(api_version: &str, kind: &str, plural: &str) -> Self {
+        Self {
+            namespaced: true,
+            ..Self::in_cluster(api_version, kind, plural)
+        }
+    }
+}
+
 /// Where an object is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectPlace {

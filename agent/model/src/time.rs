@@ -17,6 +17,12 @@ impl Timestamp {
         u64::try_from(instant.as_millisecond()).ok().map(Self)
     }
 
+    /// The text without fractions, as Kubernetes' API keeps a `Time`.
+    pub fn whole_seconds(self) -> String {
+        let text = Self(self.0 / 1000 * 1000).to_string();
+        text.replace(".000Z", "Z")
+    }
+
     /// Milliseconds from `earlier` to `self`; zero when the clock went backwards.
     pub fn millis_since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)

@@ -8,11 +8,12 @@ mod access;
 pub use access::{AccessRule, access_rules};
 
 use crate::expected::node_name;
-use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::facts::InstanceFacts;
 use quake_model::spec::NodeSpec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// The kubeconfig of a control plane by which protokube, and kops-channels after it, came to the API server.
 const ADMINISTRATOR: &str = "/var/lib/kops/kubeconfig";
@@ -28,10 +29,45 @@ pub struct Taint {
 }
 
 impl Taint {
+    /// Reads `key=value:Effect` and `key:Effect`.
+    pub(crate) fn read(text: &str) -> Option<Self> {
+        let (name, effect) = text.rsplit_once(':')?;
+        let (key, value) = name.split_once('=').unwrap_or((name, ""));
+        let is_whole = !key.is_empty() && !effect.is_empty();
+        is_whole.then(|| Self {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            effect: effect.to_owned(),
+        })
+    }
+
     /// Whether a node can have only one of the two.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         (&self.key, &self.effect) == (&other.key, &other.effect)
     }
+
+    /// Whether an entry of a node's taints is this one.
+    pub(crate) fn is_entry(&self, seen: &Value) -> bool {
+        seen["key"] == self.key.as_str() && seen["effect"] == self.effect.as_str()
+    }
+
+    /// Whether the node has it.
+    pub fn is_on(&self, node: &ClusterObject) -> bool {
+        taints_of(node).iter().any(|seen| self.is_entry(seen))
+    }
+}
+
+/// In the words of kubelet's flag: `key=value:Effect`.
+impl fmt::Display for Taint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}={}:{}", self.key, self.value, self.effect)
+    }
+}
+
+/// The taints that the node's object has.
+pub(crate) fn taints_of(node: &ClusterObject) -> &[Value] {
+    let taints = node.at("/spec/taints").and_then(Value::as_array);
+    taints.map_or(&[], Vec::as_slice)
 }
 
 /// What the node's object should say.
@@ -56,10 +92,7 @@ impl NodeIdentity {
             .labels
             .iter()
             .map(|(key, value)| format!("{key}={value}"));
-        let taints = self
-            .taints
-            .iter()
-            .map(|taint| format!("{}={}:{}", taint.key, taint.value, taint.effect));
+        let taints = self.taints.iter().map(Taint::to_string);
         let provider = [self.provider_id.clone()];
         let words: Vec<String> = labels.chain(taints).chain(provider).collect();
         words.join(" ")
@@ -74,11 +107,7 @@ impl NodeIdentity {
 /// Where the object of a node is.
 pub fn node_place(node: &str) -> ObjectPlace {
     ObjectPlace {
-        served: ServedKind {
-            kind: ObjectKind::from_version("v1", "Node"),
-            plural: "nodes".to_owned(),
-            namespaced: false,
-        },
+        served: ServedKind::in_cluster("v1", "Node", "nodes"),
         namespace: None,
         name: node.to_owned(),
     }
@@ -105,7 +134,7 @@ pub fn node_identity(spec: &NodeSpec, instance: &InstanceFacts) -> Option<NodeId
         taints: wanted
             .taints
             .iter()
-            .filter_map(|text| taint(text))
+            .filter_map(|text| Taint::read(text))
             .collect(),
         // `pkg/cloudprovider/providers/aws` of Kubernetes 1.8 to 1.15.
         provider_id: match wanted.has_provider_id {
@@ -113,18 +142,6 @@ pub fn node_identity(spec: &NodeSpec, instance: &InstanceFacts) -> Option<NodeId
             false => String::new(),
         },
         rules: access_rules(spec),
-    })
-}
-
-/// Reads `key=value:Effect` and `key:Effect`.
-fn taint(text: &str) -> Option<Taint> {
-    let (name, effect) = text.rsplit_once(':')?;
-    let (key, value) = name.split_once('=').unwrap_or((name, ""));
-    let is_whole = !key.is_empty() && !effect.is_empty();
-    is_whole.then(|| Taint {
-        key: key.to_owned(),
-        value: value.to_owned(),
-        effect: effect.to_owned(),
     })
 }
 
@@ -194,22 +211,12 @@ fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePat
 /// The taints with those that are missing. A merge patch replaces a list whole, and so it holds only while the object is as it
 /// was seen.
 fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePatch> {
-    let there = node.at("/spec/taints").and_then(Value::as_array);
-    let there: &[Value] = there.map_or(&[], Vec::as_slice);
-    let is_there = |taint: &&Taint| {
-        there.iter().any(|seen| {
-            seen["key"] == taint.key.as_str() && seen["effect"] == taint.effect.as_str()
-        })
-    };
-    let missing: Vec<&Taint> = wanted
-        .taints
-        .iter()
-        .filter(|taint| !is_there(taint))
-        .collect();
+    let missing = wanted.taints.iter().filter(|taint| !taint.is_on(node));
+    let missing: Vec<&Taint> = missing.collect();
     if missing.is_empty() {
         return None;
     }
-    let mut taints = there.to_vec();
+    let mut taints = taints_of(node).to_vec();
     for taint in &missing {
         let mut object = json!({"key": taint.key, "effect": taint.effect});
         if !taint.value.is_empty() {
@@ -217,9 +224,7 @@ fn missing_taints(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePat
         }
         taints.push(object);
     }
-    let changes = missing
-        .iter()
-        .map(|taint| format!("taint {}={}:{}", taint.key, taint.value, taint.effect));
+    let changes = missing.iter().map(|taint| format!("taint {taint}"));
     Some(NodePatch {
         changes: changes.collect(),
         flag: "--register-with-taints",

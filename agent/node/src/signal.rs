@@ -158,8 +158,9 @@ pub fn node_event(record: &Record) -> Option<NodeEvent> {
     };
     // Of one boot there is one event: sent again, it is the same one.
     let name = format!("{node}.{:x}", record.started.0.saturating_mul(1_000_000));
-    let at = whole_seconds(record.updated);
-    let message = cut(&scrub(&message(record)), MESSAGE_BYTES);
+    let at = record.updated.whole_seconds();
+    let message = scrub(&message(record));
+    let message = &message[..message.floor_char_boundary(MESSAGE_BYTES)];
     let object = json!({
         "apiVersion": "v1",
         "kind": "Event",
@@ -204,17 +205,6 @@ fn message(record: &Record) -> String {
             )
         }
     }
-}
-
-/// An instant as the API server reads a `Time`, which has no fractions.
-fn whole_seconds(at: Timestamp) -> String {
-    let text = Timestamp(at.0 / 1000 * 1000).to_string();
-    text.replace(".000Z", "Z")
-}
-
-/// The text's beginning, whole characters, at most so many bytes.
-fn cut(text: &str, most: usize) -> String {
-    text[..text.floor_char_boundary(most)].to_owned()
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl StartupTaintArguments {
         };
         let until: Vec<&str> = requested.until.iter().map(|kind| kind.name()).collect();
         vec![
-            (TAINT, requested.text()),
+            (TAINT, requested.taint.to_string()),
             (TAINT_UNTIL, until.join(",")),
             (TAINT_REMOVER, requested.remover.to_string()),
         ]

@@ -3,7 +3,7 @@
 //! A change counts once it was seen for [`HOLD`] without a break. Only what was Unknown, or never reported, changes at once: nothing
 //! flaps there, and whoever waits for a new node should not wait longer.
 
-use super::{ConditionKind, ConditionStatus, NodeCondition};
+use super::{ConditionKind, ConditionStatus, Known, NodeCondition};
 use quake_model::time::Timestamp;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -15,18 +15,11 @@ pub const HOLD: Duration = Duration::from_secs(60);
 /// five minutes, and 1,000 nodes that write every ten are less than two writes a second.
 pub const HEARTBEAT: Duration = Duration::from_secs(10 * 60);
 
-/// A condition as the API server has it, or is about to.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Reported {
-    condition: NodeCondition,
-    /// When its status changed.
-    since: Timestamp,
-}
-
 /// What was reported, and what is about to change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Debounce {
-    reported: BTreeMap<ConditionKind, Reported>,
+    /// Each condition as the API server has it, or is about to.
+    reported: BTreeMap<ConditionKind, Known>,
     /// The status that was seen beside what is not as it was reported, since when.
     pending: BTreeMap<ConditionKind, (ConditionStatus, Timestamp)>,
     /// When all of it was last written.
@@ -38,11 +31,8 @@ pub struct Debounce {
 impl Debounce {
     /// Goes on from what the API server has of an earlier run of the agent, each with the time of its last change. It is not
     /// written anew before it changed or a heartbeat passed: nobody knows yet that it still holds.
-    pub fn resume(known: Vec<(NodeCondition, Timestamp)>, now: Timestamp) -> Self {
-        let reported = known.into_iter().map(|(condition, since)| {
-            let kind = condition.kind;
-            (kind, Reported { condition, since })
-        });
+    pub fn resume(known: Vec<Known>, now: Timestamp) -> Self {
+        let reported = known.into_iter().map(|known| (known.0.kind, known));
         Self {
             reported: reported.collect(),
             written: Some(now),
@@ -55,17 +45,17 @@ impl Debounce {
         let mut changed = Vec::new();
         for condition in seen {
             let kind = condition.kind;
-            let Some(reported) = self.reported.get(&kind) else {
+            let Some((reported, _)) = self.reported.get(&kind) else {
                 self.take(condition, now);
                 changed.push(condition.clone());
                 continue;
             };
-            if reported.condition == *condition {
+            if reported == condition {
                 self.pending.remove(&kind);
                 continue;
             }
-            let is_other_status = reported.condition.status != condition.status;
-            let was_unknown = reported.condition.status == ConditionStatus::Unknown;
+            let is_other_status = reported.status != condition.status;
+            let was_unknown = reported.status == ConditionStatus::Unknown;
             let is_due = (was_unknown && is_other_status) || self.is_held(condition, now);
             if !is_due {
                 continue;
@@ -99,12 +89,10 @@ impl Debounce {
 
     fn take(&mut self, condition: &NodeCondition, now: Timestamp) {
         let before = self.reported.get(&condition.kind);
-        let kept = before.filter(|reported| reported.condition.status == condition.status);
-        let reported = Reported {
-            since: kept.map_or(now, |reported| reported.since),
-            condition: condition.clone(),
-        };
-        self.reported.insert(condition.kind, reported);
+        let kept = before.filter(|(reported, _)| reported.status == condition.status);
+        let since = kept.map_or(now, |(_, since)| *since);
+        self.reported
+            .insert(condition.kind, (condition.clone(), since));
         self.pending.remove(&condition.kind);
         self.is_dirty = true;
     }
@@ -124,15 +112,14 @@ impl Debounce {
 
     /// What is to be written: each condition, and when its status changed.
     pub fn reported(&self) -> impl Iterator<Item = (&NodeCondition, Timestamp)> {
-        self.reported
-            .values()
-            .map(|reported| (&reported.condition, reported.since))
+        let reported = self.reported.values();
+        reported.map(|(condition, since)| (condition, *since))
     }
 
     /// Whether the condition is reported to hold.
     pub fn holds(&self, kind: ConditionKind) -> bool {
         let reported = self.reported.get(&kind);
-        reported.is_some_and(|reported| reported.condition.status == ConditionStatus::True)
+        reported.is_some_and(|(condition, _)| condition.status == ConditionStatus::True)
     }
 }
 

@@ -13,7 +13,7 @@ mod startup_taint;
 pub use debounce::{Debounce, HEARTBEAT, HOLD};
 pub use from_record::conditions;
 pub use note::{NOTE, noted_taints, taints_note};
-pub use patches::{Apply, Known, has_taint, known_conditions, removal, report, without_taint};
+pub use patches::{Apply, Known, known_conditions, removal, report, without_taint};
 pub use plan::{ConditionsPlan, Remover, TaintPlan, conditions_plan, without_reports};
 pub use startup_taint::{RemoverChoice, StartupTaint, UNTIL};
 

@@ -32,7 +32,7 @@ pub fn noted_taints(note: &[u8]) -> Vec<StartupTaint> {
 /// The note of these startup taints.
 pub fn taints_note(taints: &[StartupTaint]) -> WriteFile {
     let noted = taints.iter().map(|taint| Noted {
-        taint: taint.text(),
+        taint: taint.taint.to_string(),
         remover: taint.remover.to_string(),
     });
     let noted: Vec<Noted> = noted.collect();

@@ -1,7 +1,7 @@
 //! What is written to the Node object, and what is read of it.
 
 use super::{ConditionKind, ConditionStatus, NodeCondition};
-use crate::node_identity::Taint;
+use crate::node_identity::{Taint, taints_of};
 use quake_model::cluster_object::ClusterObject;
 use quake_model::ports::Change;
 use quake_model::time::Timestamp;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 /// Who holds the fields.
 const MANAGER: &str = "quake-agent";
 
-/// A condition of an earlier run, and when its status changed.
+/// A condition that was reported, and when its status changed.
 pub type Known = (NodeCondition, Timestamp);
 
 /// How conditions are written. Both leave those of others alone: the list is keyed by type.
@@ -20,16 +20,6 @@ pub enum Apply {
     ServerSide,
     /// Strategic merge patch, as kubelet does it.
     Strategic,
-}
-
-impl Apply {
-    pub(super) fn for_version(keeps_fields: bool) -> Self {
-        if keeps_fields {
-            Self::ServerSide
-        } else {
-            Self::Strategic
-        }
-    }
 }
 
 /// The change of the Node's status that reports the conditions.
@@ -46,8 +36,8 @@ pub fn report<'a>(
                 "status": condition.status.name(),
                 "reason": condition.reason,
                 "message": condition.message,
-                "lastHeartbeatTime": seconds(now),
-                "lastTransitionTime": seconds(since),
+                "lastHeartbeatTime": now.whole_seconds(),
+                "lastTransitionTime": since.whole_seconds(),
             })
         })
         .collect();
@@ -109,18 +99,13 @@ pub fn known_conditions(node: &ClusterObject) -> Vec<Known> {
     known.collect()
 }
 
-/// Whether the node has the taint; key and effect tell one from another.
-pub fn has_taint(node: &ClusterObject, taint: &Taint) -> bool {
-    taints(node).iter().any(|one| is(one, taint))
-}
-
 /// The patch that removes the taint; `None` if it is not there. A merge patch replaces a list whole, and so it holds only while
 /// the object is as it was seen.
 pub fn without_taint(node: &ClusterObject, taint: &Taint) -> Option<Change> {
-    if !has_taint(node, taint) {
+    if !taint.is_on(node) {
         return None;
     }
-    let left = taints(node).iter().filter(|one| !is(one, taint));
+    let left = taints_of(node).iter().filter(|one| !taint.is_entry(one));
     let left: Vec<&Value> = left.collect();
     Some(Change::Merge {
         patch: json!({
@@ -129,22 +114,6 @@ pub fn without_taint(node: &ClusterObject, taint: &Taint) -> Option<Change> {
         }),
         manager: MANAGER.to_owned(),
     })
-}
-
-fn taints(node: &ClusterObject) -> &[Value] {
-    let taints = node.at("/spec/taints").and_then(Value::as_array);
-    taints.map_or(&[], Vec::as_slice)
-}
-
-fn is(seen: &Value, taint: &Taint) -> bool {
-    seen["key"] == taint.key.as_str() && seen["effect"] == taint.effect.as_str()
-}
-
-/// The API keeps whole seconds.
-fn seconds(time: Timestamp) -> String {
-    Timestamp(time.0 / 1000 * 1000)
-        .to_string()
-        .replace(".000Z", "Z")
 }
 
 #[cfg(test)]

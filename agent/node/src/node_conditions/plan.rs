@@ -98,7 +98,10 @@ pub fn conditions_plan(
         instance_id: instance.instance_id.clone(),
         kubeconfig: spec.kubelet.kubeconfig_path.clone(),
         reports: true,
-        apply: Apply::for_version(spec.kubernetes.at_least(1, 18)),
+        apply: match spec.kubernetes.at_least(1, 18) {
+            true => Apply::ServerSide,
+            false => Apply::Strategic,
+        },
         startup_taints,
     }))
 }
@@ -149,13 +152,11 @@ fn former_plan(spec: &NodeSpec, former: &StartupTaint) -> TaintPlan {
 fn is_of_spec(spec: &NodeSpec, taint: &Taint) -> bool {
     let of_object = spec.node_object.iter().flat_map(|object| &object.taints);
     let mut kept = spec.kubelet.taints.iter().chain(of_object);
-    kept.any(|kept| {
-        let (name, effect) = kept.rsplit_once(':').unwrap_or((kept, ""));
-        name.split('=').next() == Some(taint.key.as_str()) && effect == taint.effect
-    })
+    kept.any(|kept| Taint::read(kept).is_some_and(|kept| kept.is_same(taint)))
 }
 
 fn remover(spec: &NodeSpec, requested: &StartupTaint) -> Result<Remover, Fault> {
+    let key = &requested.taint.key;
     let by = |kubeconfig: &str| {
         Ok(Remover::Agent {
             kubeconfig: kubeconfig.to_owned(),
@@ -163,11 +164,8 @@ fn remover(spec: &NodeSpec, requested: &StartupTaint) -> Result<Remover, Fault> 
     };
     match &requested.remover {
         RemoverChoice::Kubeconfig(path) => by(path),
-        RemoverChoice::Controller if requested.taint.key.starts_with(CONTROLLER_PREFIX) => {
-            Ok(Remover::Controller)
-        }
+        RemoverChoice::Controller if key.starts_with(CONTROLLER_PREFIX) => Ok(Remover::Controller),
         RemoverChoice::Controller => {
-            let key = &requested.taint.key;
             let summary = format!(
                 "the Node Readiness Controller removes no taint {key}: its keys begin with {CONTROLLER_PREFIX}"
             );
@@ -200,6 +198,6 @@ fn nobody(requested: &StartupTaint) -> Fault {
 
 fn unusable(requested: &StartupTaint, summary: String) -> Fault {
     Fault::new(Code::ConfigStartupTaintUnusable, summary)
-        .seen("taint", requested.text())
+        .seen("taint", &requested.taint)
         .seen("remover", &requested.remover)
 }

@@ -39,12 +39,6 @@ pub struct StartupTaint {
 }
 
 impl StartupTaint {
-    /// The taint in the words of kubelet's flag: `key=value:effect`.
-    pub fn text(&self) -> String {
-        let Taint { key, value, effect } = &self.taint;
-        format!("{key}={value}:{effect}")
-    }
-
     /// Reads `KEY`, `KEY=VALUE`, `KEY:EFFECT` or `KEY=VALUE:EFFECT`.
     ///
     /// # Errors

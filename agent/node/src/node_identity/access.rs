@@ -1,7 +1,7 @@
 //! What protokube granted with `--initialize-rbac` (`protokube/pkg/protokube/rbac.go`, 1.8 to 1.15): service accounts of
 //! kube-dns and kube-proxy, and kube-proxy's role.
 
-use quake_model::cluster_object::{ClusterObject, ObjectKind, ObjectPlace, ServedKind};
+use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::spec::{NodeObjectSpec, NodeSpec};
 use serde_json::{Value, json};
 
@@ -60,11 +60,7 @@ pub fn access_rules(spec: &NodeSpec) -> Vec<AccessRule> {
 fn account(name: &str) -> AccessRule {
     AccessRule {
         place: ObjectPlace {
-            served: ServedKind {
-                kind: ObjectKind::from_version("v1", "ServiceAccount"),
-                plural: "serviceaccounts".to_owned(),
-                namespaced: true,
-            },
+            served: ServedKind::in_namespace("v1", "ServiceAccount", "serviceaccounts"),
             namespace: Some(NAMESPACE.to_owned()),
             name: name.to_owned(),
         },
@@ -80,11 +76,11 @@ fn proxy_binding(api_version: &str) -> AccessRule {
     let name = "kubeadm:node-proxier";
     AccessRule {
         place: ObjectPlace {
-            served: ServedKind {
-                kind: ObjectKind::from_version(api_version, "ClusterRoleBinding"),
-                plural: "clusterrolebindings".to_owned(),
-                namespaced: false,
-            },
+            served: ServedKind::in_cluster(
+                api_version,
+                "ClusterRoleBinding",
+                "clusterrolebindings",
+            ),
             namespace: None,
             name: name.to_owned(),
         },

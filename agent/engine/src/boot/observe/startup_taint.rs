@@ -16,7 +16,8 @@ use quake_node::node_conditions::{
 /// The taint in kubelet's words; `None` where none is asked for.
 pub(super) fn text<H>(context: &Context<'_, H>) -> Option<String> {
     let requested = &context.request.conditions.startup_taint;
-    requested.as_ref().map(StartupTaint::text)
+    let taint = requested.as_ref().map(|requested| &requested.taint);
+    taint.map(ToString::to_string)
 }
 
 /// Refuses a taint that nobody would remove, and notes the others that the node may have or get.
@@ -61,7 +62,7 @@ async fn check_remover<H: Files>(
         requested.taint.key
     );
     let fault = Fault::new(Code::ConfigStartupTaintUnusable, summary)
-        .seen("taint", requested.text())
+        .seen("taint", &requested.taint)
         .seen("remover", path);
     Err(fault.remedied_by(format!(
         "put the kubeconfig at {path} before the agent starts; or --startup-taint-remover=controller"

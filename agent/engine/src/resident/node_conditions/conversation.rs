@@ -9,7 +9,7 @@ use quake_model::ports::{Condition, PortError};
 use quake_model::signal::ApiAccess;
 use quake_model::time::Timestamp;
 use quake_node::node_conditions::{
-    Apply, ConditionStatus, ConditionsPlan, Debounce, NodeCondition, Remover, TaintPlan, has_taint,
+    Apply, ConditionStatus, ConditionsPlan, Debounce, NodeCondition, Remover, TaintPlan,
     known_conditions, report,
 };
 use quake_node::node_identity::Taint;
@@ -148,7 +148,7 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
             Ok(node) => {
                 debounce.written(now);
                 let taints = self.plan.startup_taints.iter();
-                self.kept = taints.filter(|one| has_taint(&node, &one.taint)).collect();
+                self.kept = taints.filter(|one| one.taint.is_on(&node)).collect();
                 Ok(())
             }
             Err(error) if error.condition == Condition::Missing => {
@@ -207,7 +207,7 @@ impl<'a, H: NodeConditionPorts> Conversation<'a, H> {
             (Remover::Controller, Some(access)) => {
                 let got = host.get_object(access, &self.plan.place()).await;
                 let found = got.map_err(|error| self.unreported(error))?;
-                let is_there = found.is_some_and(|found| has_taint(&found, &plan.taint));
+                let is_there = found.is_some_and(|found| plan.taint.is_on(&found));
                 match is_there {
                     true => Err(still_there(node, plan)),
                     false => {

@@ -64,7 +64,7 @@ async fn remove_noted<H: Files + ClusterApi>(
     };
     for _ in 0..TRIES {
         match remove_taint(host, node, &startup.taint, kubeconfig).await? {
-            TaintRemoval::Removed(_) => return Ok(Some(startup.text())),
+            TaintRemoval::Removed(_) => return Ok(Some(startup.taint.to_string())),
             TaintRemoval::Gone => return Ok(None),
             TaintRemoval::Kept => {}
         }
