@@ -6,7 +6,7 @@ use quake_model::redact::Secret;
 use quake_node::credentials::{
     SERIAL_CERTIFICATES, SERIAL_KEYS, WantedKeypair, WantedSecret, bundle_places,
 };
-use quake_node::keyset;
+use quake_node::keyset::{self, KeyBundle};
 use quake_node::plan_inputs::Keypair;
 use std::future::Future;
 
@@ -36,7 +36,8 @@ pub async fn find_keypair<R: CredentialReader>(
     for place in bundle_places(wanted.key) {
         let directory = base.join(place).join(&wanted.name);
         if let Some(text) = reader.text(&directory.join("keyset.yaml")).await? {
-            found = Some(keyset::read_keyset(&directory.to_string(), text.expose())?);
+            let bundle = KeyBundle::read(&directory.to_string(), text.expose())?;
+            found = Some(bundle.primary().clone());
             break;
         }
     }

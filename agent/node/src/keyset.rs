@@ -11,54 +11,19 @@ use quake_formats::yaml::{self, Yaml};
 use quake_model::fault::{Code, Fault};
 use quake_model::redact::Secret;
 
-/// One generation of a keypair in a bundle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Generation {
-    id: String,
-    certificate: Option<String>,
-    key: Option<Secret<String>>,
-}
-
-/// Reads a `keyset.yaml` (kops `Keyset`, since 1.9): the generation with the highest id is the one in use, as
-/// in kops before it named a primary; `spec.primaryID` (`primaryId` in v1alpha2) is honoured where it is given.
-///
-/// # Errors
-///
-/// Returns `credentials.malformed`, or the YAML fault with line and column.
-pub fn read_keyset(source: &str, text: &str) -> Result<Keypair, Fault> {
-    let document = yaml::parse(source, text)?;
-    let spec = document
-        .get("spec")
-        .ok_or_else(|| malformed(source, "has no spec"))?;
-    let generations = generations(source, spec.items_of("keys").iter())?;
-    let chosen = match primary(spec) {
-        Some(id) => generations
-            .into_iter()
-            .find(|generation| generation.id == id),
-        None => generations
-            .into_iter()
-            .max_by(|a, b| serial_order(&a.id, &b.id)),
-    };
-    let chosen = chosen.ok_or_else(|| malformed(source, "holds no key"))?;
-    let certificate = chosen.certificate.unwrap_or_default();
-    Ok(Keypair {
-        certificate,
-        key: chosen.key,
-    })
-}
-
 /// The certificates of all generations in a bundle, PEM: those retired and those to come too.
 ///
 /// # Errors
 ///
-/// As [`read_keyset`].
+/// Returns `credentials.malformed`, or the YAML fault with line and column.
 pub fn read_ca_bundle(source: &str, text: &str) -> Result<Vec<String>, Fault> {
     let document = yaml::parse(source, text)?;
     let keys = document.get("spec").map(|spec| spec.items_of("keys"));
-    let generations = generations(source, keys.into_iter().flatten())?.into_iter();
-    Ok(generations
-        .filter_map(|generation| generation.certificate)
-        .collect())
+    let generations = generations(source, keys.into_iter().flatten())?;
+    let certificates = generations
+        .into_iter()
+        .map(|(_, keypair)| keypair.certificate);
+    Ok(certificates.filter(|text| !text.is_empty()).collect())
 }
 
 fn malformed(source: &str, what: &str) -> Fault {
@@ -66,23 +31,18 @@ fn malformed(source: &str, what: &str) -> Fault {
     Fault::new(Code::CredentialsMalformed, summary).seen("source", source)
 }
 
+/// The generations of a keyset by their ids, in its order.
 fn generations<'a>(
     source: &str,
     items: impl Iterator<Item = &'a Yaml>,
-) -> Result<Vec<Generation>, Fault> {
+) -> Result<Vec<(String, Keypair)>, Fault> {
     let read = |item| {
         read_generation(item).ok_or_else(|| malformed(source, "holds a key that is not base64"))
     };
     items.map(read).collect()
 }
 
-/// The id of the generation in use, as v1alpha1 and v1alpha3 spell it, or v1alpha2.
-fn primary(spec: &Yaml) -> Option<&str> {
-    spec.text_of("primaryID")
-        .or_else(|| spec.text_of("primaryId"))
-}
-
-fn read_generation(item: &Yaml) -> Option<Generation> {
+fn read_generation(item: &Yaml) -> Option<(String, Keypair)> {
     let decode = |name: &str| -> Option<Option<String>> {
         let Some(text) = item.text_of(name) else {
             return Some(None);
@@ -91,11 +51,11 @@ fn read_generation(item: &Yaml) -> Option<Generation> {
         let bytes = STANDARD.decode(folded).ok()?;
         Some(Some(String::from_utf8(bytes).ok()?))
     };
-    Some(Generation {
-        id: item.text_of("id").unwrap_or_default().to_owned(),
-        certificate: decode("publicMaterial")?,
+    let keypair = Keypair {
+        certificate: decode("publicMaterial")?.unwrap_or_default(),
         key: decode("privateMaterial")?.map(Secret::new),
-    })
+    };
+    Some((item.text_of("id").unwrap_or_default().to_owned(), keypair))
 }
 
 /// Reads a secret as the state store holds it: JSON with its bytes as base64 in `Data`.
@@ -146,26 +106,24 @@ mod tests {
 
     #[test]
     fn the_generation_in_use_is_the_primary_or_the_newest() {
-        let bundle = |extra: &str| {
-            format!(
+        let in_use = |extra: &str| {
+            let text = format!(
                 "kind: Keyset\nspec:\n{extra}  keys:\n  - id: \"9\"\n    publicMaterial: b2xk\n  \
                  - id: \"10\"\n    publicMaterial: bmV3\n    privateMaterial: a2V5\n"
-            )
+            );
+            let bundle = KeyBundle::read("keyset.yaml", &text).expect("it reads");
+            bundle.primary().clone()
         };
-        let newest = read_keyset("keyset.yaml", &bundle("")).expect("it reads");
+        let newest = in_use("");
         assert_eq!(newest.certificate, "new");
         assert_eq!(
             newest.key.map(|key| key.expose().clone()),
             Some("key".to_owned())
         );
-        let primary =
-            read_keyset("keyset.yaml", &bundle("  primaryID: \"9\"\n")).expect("it reads");
-        assert_eq!(primary.certificate, "old");
-        let spelt = read_keyset("keyset.yaml", &bundle("  primaryId: \"9\"\n"));
-        assert_eq!(
-            spelt.map(|keypair| keypair.certificate),
-            Ok("old".to_owned())
-        );
+        for spelling in ["primaryID", "primaryId"] {
+            let primary = in_use(&format!("  {spelling}: \"9\"\n"));
+            assert_eq!(primary.certificate, "old", "{spelling}");
+        }
     }
 
     #[test]
@@ -179,7 +137,8 @@ mod tests {
     #[test]
     fn a_keyset_that_is_not_base64_is_malformed() {
         let text = "spec:\n  keys:\n  - id: \"1\"\n    publicMaterial: '%%%'\n";
-        let fault = read_keyset("keyset.yaml", text).expect_err("it is not base64");
+        let fault = read_ca_bundle("keyset.yaml", text).expect_err("it is not base64");
         assert_eq!(fault.code, Code::CredentialsMalformed);
+        assert_eq!(KeyBundle::read("keyset.yaml", text), Err(fault));
     }
 }

@@ -15,7 +15,7 @@ use quake_model::redact::Secret;
 use quake_model::spec::Role;
 use quake_node::config::current::{BootConfig, Origin, is_boot_config, read_boot_config};
 use quake_node::config::legacy::Document;
-use quake_node::keyset::read_keyset;
+use quake_node::keyset::KeyBundle;
 use quake_node::pki::unsigned_ca;
 use quake_testkit::{Controller, SimHost};
 use std::fs;
@@ -260,9 +260,11 @@ async fn stored_cilium(cluster: &StoredCluster) -> Result<Option<(String, Secret
         // Most clusters have none, and whoever may not read it cannot sign with it.
         return Ok(None);
     };
-    let pair = read_keyset(&document.source, &document.text);
-    let pair = pair.map_err(|fault| fail(&fault))?;
-    Ok(pair.key.map(|key| (pair.certificate, key)))
+    let bundle = KeyBundle::read(&document.source, &document.text);
+    let bundle = bundle.map_err(|fault| fail(&fault))?;
+    let pair = bundle.primary();
+    let key = pair.key.clone();
+    Ok(key.map(|key| (pair.certificate.clone(), key)))
 }
 
 fn make_ca() -> Result<Signer, u8> {

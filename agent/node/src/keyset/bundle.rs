@@ -1,6 +1,6 @@
-//! All generations of a keypair, for a node that is told which one to use.
+//! All generations of a keypair, and which one is in use.
 
-use super::{Generation, generations, malformed, primary, serial_order};
+use super::{generations, malformed, serial_order};
 use crate::plan_inputs::Keypair;
 use quake_formats::yaml::{self, Yaml};
 use quake_model::fault::{Code, Fault};
@@ -15,7 +15,8 @@ pub struct KeyBundle {
 }
 
 impl KeyBundle {
-    /// Reads a `keyset.yaml` of any of its API versions, `v1alpha1` to `v1alpha3`.
+    /// Reads a `keyset.yaml` of kops 1.9 or newer, of any API version from `v1alpha1` to `v1alpha3`. The generation in use is
+    /// the one named as primary, else the one with the highest id.
     ///
     /// # Errors
     ///
@@ -29,20 +30,16 @@ impl KeyBundle {
         let spec = spec.ok_or_else(|| malformed("is no Keyset"))?;
         let trusted = spec.items_of("keys").iter();
         let trusted = trusted.filter(|item| !is_distrusted(item));
-        let keypair = |read: Generation| Keypair {
-            certificate: read.certificate.unwrap_or_default(),
-            key: read.key,
-        };
-        let generations: BTreeMap<String, Keypair> = generations(source, trusted)?
-            .into_iter()
-            .map(|read| (read.id.clone(), keypair(read)))
-            .collect();
+        let generations = BTreeMap::from_iter(generations(source, trusted)?);
         let newest = generations
             .keys()
             .max_by(|a, b| serial_order(a, b))
             .cloned();
         let newest = newest.ok_or_else(|| malformed("holds no key"))?;
-        let primary = primary(spec).map_or(newest, str::to_owned);
+        // v1alpha1 and v1alpha3 spell it one way, v1alpha2 the other.
+        let named = spec.text_of("primaryID");
+        let named = named.or_else(|| spec.text_of("primaryId"));
+        let primary = named.map_or(newest, str::to_owned);
         if !generations.contains_key(&primary) {
             return Err(malformed("does not hold the key that it calls primary"));
         }
