@@ -59,26 +59,6 @@ pub struct ManagedProgram {
     mode: String,
 }
 
-/// What the host can tell of owners.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Owners {
-    /// They are set and compared.
-    Set,
-    /// They are as they are, as without root.
-    Ignored,
-}
-
-impl Owners {
-    /// From whether the host sets them.
-    pub fn for_host(sets_owners: bool) -> Self {
-        if sets_owners {
-            Self::Set
-        } else {
-            Self::Ignored
-        }
-    }
-}
-
 impl Default for ManagedFiles {
     fn default() -> Self {
         Self {
@@ -183,8 +163,9 @@ impl ManagedFile {
         }
     }
 
-    /// How what stands at its path differs from it, in words; `None` where it does not.
-    pub fn differs(&self, found: Option<&FileFacts>, owners: Owners) -> Option<String> {
+    /// How what stands at its path differs from it, in words; `None` where it does not. `owners` is false where owners cannot be
+    /// set, as without root.
+    pub fn differs(&self, found: Option<&FileFacts>, owners: bool) -> Option<String> {
         let Some(found) = found else {
             return Some("removed".to_owned());
         };
@@ -210,7 +191,7 @@ impl ManagedFile {
         if mode != self.mode {
             what.push(format!("mode {mode} instead of {}", self.mode));
         }
-        if owners == Owners::Set && found.owner != self.owner {
+        if owners && found.owner != self.owner {
             let (is, was) = (found.owner, self.owner);
             what.push(format!(
                 "owner {}:{} instead of {}:{}",
@@ -249,13 +230,8 @@ impl ManagedProgram {
 
 /// SHA-256 of some bytes, in hexadecimal digits.
 pub fn sha256(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    let mut hex = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        // Writing to a string cannot fail.
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn octal(mode: u32) -> String {
@@ -315,10 +291,10 @@ pub(crate) mod tests {
             (Some(link), Some("a symbolic link in its place")),
         ];
         for (found, wanted) in table {
-            let what = file.differs(found.as_ref(), Owners::Set);
+            let what = file.differs(found.as_ref(), true);
             assert_eq!(what.as_deref(), wanted, "{found:?}");
         }
-        assert_eq!(file.differs(Some(&other_owner), Owners::Ignored), None);
+        assert_eq!(file.differs(Some(&other_owner), false), None);
     }
 
     #[test]
@@ -327,11 +303,11 @@ pub(crate) mod tests {
         let with = before.with_intents(&[step("b")]).expect("it is another");
         for contents in ["a", "b"] {
             let found = found(0o644, contents);
-            let what = with.files["/etc/x"].differs(Some(&found), Owners::Set);
+            let what = with.files["/etc/x"].differs(Some(&found), true);
             assert_eq!(what, None, "{contents}");
         }
         let other = found(0o644, "c");
-        let what = with.files["/etc/x"].differs(Some(&other), Owners::Set);
+        let what = with.files["/etc/x"].differs(Some(&other), true);
         assert_eq!(what.as_deref(), Some("other contents"));
         assert_eq!(before.with_intents(&[step("a")]), None, "nothing to write");
         assert_eq!(ManagedFiles::default().with_intents(&[step("a")]), None);
@@ -348,7 +324,7 @@ pub(crate) mod tests {
         for text in texts {
             let written = text("127.0.0.1 localhost\n", &records);
             let file = ManagedFile::left(&WriteFile::plain(SHARED, 0o644, written.clone()));
-            let differs = |text: &str| file.differs(Some(&found(0o644, text)), Owners::Set);
+            let differs = |text: &str| file.differs(Some(&found(0o644, text)), true);
             assert_eq!(differs(&written), None);
             let by_others = format!("{written}\n10.0.0.2 etcd-b.internal.c\n");
             assert_eq!(differs(&by_others), None, "another's line");
@@ -369,11 +345,8 @@ pub(crate) mod tests {
     fn a_file_that_only_has_to_exist_may_have_any_bytes() {
         let log = WriteFile::present("/var/log/x.log", 0o644);
         let file = ManagedFile::from_file(&log);
-        assert_eq!(
-            file.differs(Some(&found(0o644, "lines")), Owners::Set),
-            None
-        );
-        assert!(file.differs(None, Owners::Set).is_some());
+        assert_eq!(file.differs(Some(&found(0o644, "lines")), true), None);
+        assert!(file.differs(None, true).is_some());
     }
 
     #[test]

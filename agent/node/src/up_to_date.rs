@@ -8,7 +8,7 @@ use quake_model::facts::{
     ActiveState, DeviceContents, EntryKind, FileFacts, MountFacts, UnitFacts,
 };
 use quake_model::item::{UnitState, VolumeMount};
-use quake_model::step::{Keep, StartUnit, VolumeStep, WriteFile};
+use quake_model::step::{Keep, StartUnit, WriteFile};
 
 /// What to do about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,23 +146,10 @@ pub enum MountDecision {
     Refuse(String),
 }
 
-/// Decides about a volume's mount, as [`decide_mount_point`].
-pub fn decide_mount(
-    wanted: &VolumeStep,
-    device_number: &str,
-    mounts: &[MountFacts],
-) -> MountDecision {
-    decide_mount_point(&wanted.mount_point, device_number, mounts)
-}
-
 /// Decides about a mount by comparing device numbers, never names.
-pub fn decide_mount_point(
-    target: &str,
-    device_number: &str,
-    mounts: &[MountFacts],
-) -> MountDecision {
+pub fn decide_mount(path: &str, device_number: &str, mounts: &[MountFacts]) -> MountDecision {
     // The last mount on a path is the one that is seen.
-    let there = mounts.iter().rev().find(|mount| mount.target == target);
+    let there = mounts.iter().rev().find(|mount| mount.target == path);
     match there {
         None => MountDecision::Mount,
         Some(mount) if mount.number == device_number => MountDecision::Keep,

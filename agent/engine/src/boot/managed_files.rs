@@ -10,7 +10,7 @@ use quake_model::outcome::Outcome;
 use quake_model::ports::{Condition, Files, PortError};
 use quake_model::step::{Action, Place, Step, WriteFile};
 use quake_node::kernel_settings::settings_of;
-use quake_node::managed_files::{self, ManagedFiles, ManagedProgram, Owners};
+use quake_node::managed_files::{self, ManagedFiles, ManagedProgram};
 use quake_node::up_to_date::UnitDecision;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -80,7 +80,7 @@ impl Ownership {
         &self,
         file: &WriteFile,
         found: Option<&FileFacts>,
-        owners: Owners,
+        owners: bool,
     ) -> Option<String> {
         let ownership = lock(&self.0);
         let known = ownership.before.as_ref()?.files.get(&file.path)?;

@@ -13,7 +13,7 @@ use quake_model::item::VolumeMount;
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Disks, Meter};
 use quake_model::step::Step;
-use quake_node::up_to_date::{DeviceDecision, MountDecision, decide_device, decide_mount_point};
+use quake_node::up_to_date::{DeviceDecision, MountDecision, decide_device, decide_mount};
 use std::time::Duration;
 
 /// How long a device may take to appear. A guess: what the launch attaches is there before the agent is.
@@ -122,7 +122,7 @@ async fn is_mounted<H: Disks>(
 ) -> Result<bool, Fault> {
     let listed = context.host.list_mounts().await;
     let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
-    match decide_mount_point(&volume.path, &device.number, &mounts) {
+    match decide_mount(&volume.path, &device.number, &mounts) {
         MountDecision::Keep => Ok(true),
         MountDecision::Mount => Ok(false),
         MountDecision::Refuse(source) => {

@@ -8,7 +8,7 @@ use quake_model::fault::{Code, Fault};
 use quake_model::outcome::Outcome;
 use quake_model::ports::{Files, PortError};
 use quake_model::step::{Step, Visibility, WriteFile};
-use quake_node::managed_files::{ManagedFile, Owners, sha256};
+use quake_node::managed_files::{ManagedFile, sha256};
 use quake_node::up_to_date::{FileDecision, decide_file};
 
 /// The largest file compared byte by byte; nothing the agent renders is near it.
@@ -115,11 +115,9 @@ fn decide<H: Files>(
     if decision == FileDecision::Keep {
         return Ok(Due::Nothing(Outcome::Unchanged));
     }
-    let drift = context
-        .ownership
-        .drift_of(file, found.as_ref(), Owners::for_host(owners));
+    let drift = context.ownership.drift_of(file, found.as_ref(), owners);
     if context.is_planning() {
-        let differs = how_it_differs(file, found.as_ref(), Owners::for_host(owners));
+        let differs = how_it_differs(file, found.as_ref(), owners);
         let planned = PlannedStep::differing(step, differs, drift);
         let before = found.and_then(|found| found.contents);
         context.note_planned(planned.showing(file, before));
@@ -136,7 +134,7 @@ fn decide<H: Files>(
 }
 
 /// How a file differs from what is wanted, in words. Of secrets only digests tell one from another.
-fn how_it_differs(file: &WriteFile, found: Option<&FileFacts>, owners: Owners) -> Option<String> {
+fn how_it_differs(file: &WriteFile, found: Option<&FileFacts>, owners: bool) -> Option<String> {
     let Some(found) = found else {
         return Some("missing".to_owned());
     };

@@ -12,7 +12,6 @@ use quake_model::event::Event;
 use quake_model::facts::FileStamp;
 use quake_model::ports::{Assets, Files, Kernel, PortError, Units};
 use quake_node::kernel_settings::path_of;
-use quake_node::managed_files::Owners;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use tokio::sync::Mutex;
@@ -113,7 +112,7 @@ impl<'a, H: DriftPorts> Drift<'a, H> {
     ) -> Result<Option<String>, ()> {
         if let Some(file) = managed.managed_files.files.get(path) {
             let found = files::look(self.context, path).await.map_err(drop)?;
-            let owners = Owners::for_host(self.context.host.sets_owners());
+            let owners = self.context.host.sets_owners();
             return Ok(file.differs(found.as_ref(), owners));
         }
         // The boot has just compared the programs, and reading them again would take the disk's time. One that is gone since

@@ -77,7 +77,7 @@ async fn is_mounted<H: Disks>(
 ) -> Result<bool, Fault> {
     let listed = context.host.list_mounts().await;
     let mounts = listed.map_err(|error| to_fault(Operation::Mount, error))?;
-    match decide_mount(volume, &device.number, &mounts) {
+    match decide_mount(&volume.mount_point, &device.number, &mounts) {
         MountDecision::Keep => Ok(true),
         MountDecision::Mount => Ok(false),
         MountDecision::Refuse(source) => {
