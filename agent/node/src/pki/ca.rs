@@ -10,8 +10,8 @@ use quake_model::time::Timestamp;
 use sha1::{Digest as _, Sha1};
 use std::time::Duration;
 use x509_cert::certificate::{TbsCertificate, Version};
+use x509_cert::der::Decode;
 use x509_cert::der::asn1::OctetString;
-use x509_cert::der::{Decode, Encode};
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::{
     BasicConstraints, KeyUsage, KeyUsages, SubjectAltName, SubjectKeyIdentifier,
@@ -47,11 +47,7 @@ pub fn unsigned_ca(name: &str, info: &[u8], now: Timestamp) -> Result<Unsigned, 
         issuer_unique_id: None,
         subject_unique_id: None,
     };
-    Ok(Unsigned {
-        message: said.to_der().map_err(unwritable)?,
-        said,
-        kind: SignatureKind::EcdsaSha256,
-    })
+    Unsigned::new(said, SignatureKind::EcdsaSha256)
 }
 
 fn extensions(name: &str, public: &SubjectPublicKeyInfoOwned) -> Result<Vec<Extension>, Fault> {

@@ -1,7 +1,5 @@
 //! What a certificate says before it is signed, as kops' nodeup writes it (`pkg/pki/issue.go`, v1.36.2).
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use quake_formats::pem::certificates;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{AlternateName, CertificateOrder, Subject, Usage};
@@ -15,7 +13,8 @@ use x509_cert::der::asn1::{
     Any, BitString, GeneralizedTime, Ia5String, Null, ObjectIdentifier, OctetString, SetOfVec,
     UtcTime, Utf8StringRef,
 };
-use x509_cert::der::{Decode, Encode};
+use x509_cert::der::pem::LineEnding;
+use x509_cert::der::{Decode, Encode, EncodePem};
 use x509_cert::ext::Extension;
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{
@@ -107,6 +106,14 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
+    pub(super) fn new(said: TbsCertificate, kind: SignatureKind) -> Result<Self, Fault> {
+        Ok(Self {
+            message: said.to_der().map_err(unwritable)?,
+            said,
+            kind,
+        })
+    }
+
     /// The same without extensions: it says no usage and no names.
     ///
     /// # Errors
@@ -117,11 +124,7 @@ impl Unsigned {
             extensions: None,
             ..self.said
         };
-        Ok(Self {
-            message: said.to_der().map_err(unwritable)?,
-            said,
-            kind: self.kind,
-        })
+        Self::new(said, self.kind)
     }
 
     /// The certificate with its signature, PEM.
@@ -135,8 +138,7 @@ impl Unsigned {
             tbs_certificate: self.said,
             signature: BitString::from_bytes(signature).map_err(unwritable)?,
         };
-        let der = certificate.to_der().map_err(unwritable)?;
-        Ok(pem(&der))
+        certificate.to_pem(LineEnding::LF).map_err(unwritable)
     }
 }
 
@@ -166,11 +168,7 @@ pub fn unsigned(
         subject_unique_id: None,
         extensions: Some(extensions(order, issuer)?),
     };
-    Ok(Unsigned {
-        message: said.to_der().map_err(unwritable)?,
-        said,
-        kind: ca.kind,
-    })
+    Unsigned::new(said, ca.kind)
 }
 
 pub(super) fn unwritable(error: x509_cert::der::Error) -> Fault {
@@ -287,14 +285,4 @@ pub(super) fn general_name(name: &AlternateName) -> Result<GeneralName, Fault> {
         AlternateName::Dns(name) => GeneralName::DnsName(Ia5String::new(name).map_err(unwritable)?),
         AlternateName::Ip(address) => GeneralName::from(*address),
     })
-}
-
-fn pem(der: &[u8]) -> String {
-    const WIDTH: usize = 64;
-    let digits = STANDARD.encode(der);
-    let lines = digits.as_bytes().chunks(WIDTH);
-    let body: String = lines
-        .map(|line| format!("{}\n", String::from_utf8_lossy(line)))
-        .collect();
-    format!("-----BEGIN CERTIFICATE-----\n{body}-----END CERTIFICATE-----\n")
 }

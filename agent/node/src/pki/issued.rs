@@ -52,11 +52,8 @@ impl IssuedCertificate {
 
 /// The first block of this label with its lines of dashes, and what follows it.
 fn block<'a>(text: &'a str, label: &str) -> Option<(&'a str, &'a str)> {
-    let (begin, end) = (
-        format!("-----BEGIN {label}-----"),
-        format!("-----END {label}-----\n"),
-    );
-    let start = text.find(&begin)?;
+    let end = format!("-----END {label}-----\n");
+    let start = text.find(&format!("-----BEGIN {label}-----"))?;
     let stop = text[start..].find(&end)? + start + end.len();
     Some((&text[start..stop], &text[stop..]))
 }

@@ -3,7 +3,7 @@
 
 use super::issue::Ca;
 use super::issued::IssuedCertificate;
-use super::keep::{Misfit, has_begun};
+use super::keep::{Misfit, has_begun, validity};
 use quake_formats::pem::certificates;
 use quake_model::fault::{Code, Fault};
 use quake_model::ports::SignatureKind;
@@ -60,10 +60,8 @@ pub fn is_trusted(ca: &str, trusted: &str) -> bool {
 pub fn is_still_good(held: &IssuedCertificate, now: Timestamp) -> bool {
     let certificate = certificates(&held.certificate).into_iter().next();
     certificate.is_some_and(|certificate| {
-        let validity = certificate.tbs_certificate.validity;
-        let begins = validity.not_before.to_unix_duration().as_secs();
-        let ends = validity.not_after.to_unix_duration().as_millis();
-        has_begun(begins, now) && u128::from(now.0) < ends
+        let (begins, ends) = validity(&certificate.tbs_certificate);
+        has_begun(begins, now) && now < Timestamp(ends * 1000)
     })
 }
 
@@ -84,14 +82,6 @@ pub fn unfit(name: &str, misfit: Misfit) -> Fault {
 
 /// The certificates of a PEM text, each with its lines of dashes.
 fn blocks(text: &str) -> impl Iterator<Item = &str> {
-    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
-    const END: &str = "-----END CERTIFICATE-----";
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        let start = rest.find(BEGIN)?;
-        let stop = rest[start..].find(END)? + start + END.len();
-        let block = &rest[start..stop];
-        rest = &rest[stop..];
-        Some(block)
-    })
+    let endings = text.split_inclusive("-----END CERTIFICATE-----");
+    endings.filter_map(|text| Some(&text[text.find("-----BEGIN CERTIFICATE-----")?..]))
 }

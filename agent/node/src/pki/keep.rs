@@ -116,7 +116,7 @@ pub fn dates_of_keypairs(keypairs: &BTreeMap<String, Keypair>) -> Vec<Certificat
 }
 
 /// Since when and until when, in seconds of the epoch.
-fn validity(said: &TbsCertificate) -> (u64, u64) {
+pub(super) fn validity(said: &TbsCertificate) -> (u64, u64) {
     let begins = said.validity.not_before.to_unix_duration().as_secs();
     let ends = said.validity.not_after.to_unix_duration().as_secs();
     (begins, ends)
