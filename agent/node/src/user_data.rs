@@ -327,18 +327,17 @@ fn trim_tabs(line: &[u8]) -> &[u8] {
 
 /// What base64 text stands for; `None` for anything else. Line breaks do not matter.
 fn decode(bytes: &[u8]) -> Option<Vec<u8>> {
-    let digits = digits(bytes);
+    let digits = bytes.iter().filter(|byte| !byte.is_ascii_whitespace());
     // A short word is base64 by accident only.
-    if digits.len() < 16 {
-        return None;
-    }
-    STANDARD.decode(digits).ok()
+    let is_long = digits.count() >= 16;
+    is_long.then(|| from_base64(bytes)).flatten()
 }
 
-/// Base64 without its line breaks.
-fn digits(bytes: &[u8]) -> Vec<u8> {
+/// What base64 digits stand for, whatever line breaks are between them.
+fn from_base64(bytes: &[u8]) -> Option<Vec<u8>> {
     let digits = bytes.iter().copied();
-    digits.filter(|byte| !byte.is_ascii_whitespace()).collect()
+    let digits = digits.filter(|byte| !byte.is_ascii_whitespace());
+    STANDARD.decode(digits.collect::<Vec<u8>>()).ok()
 }
 
 /// What bytes look like, in words.

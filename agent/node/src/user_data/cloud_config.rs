@@ -1,7 +1,6 @@
 //! The files that a cloud-config writes (cloud-init's documentation, module "Write Files").
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use super::from_base64;
 use quake_formats::yaml::{Yaml, as_text, parse};
 use quake_model::fault::Fault;
 
@@ -53,10 +52,7 @@ fn written_file(entry: &Yaml) -> Option<WrittenFile> {
     let text = entry.text_of("content").unwrap_or_default();
     let content = match entry.text_of("encoding") {
         Some(name) if name.starts_with("gz") => None,
-        Some("b64" | "base64") => {
-            let digits = text.split_ascii_whitespace().collect::<String>();
-            STANDARD.decode(digits).ok()
-        }
+        Some("b64" | "base64") => from_base64(text.as_bytes()),
         Some(_) | None => Some(text.as_bytes().to_vec()),
     };
     Some(WrittenFile {

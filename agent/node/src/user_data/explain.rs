@@ -1,7 +1,6 @@
 //! Says what a blob of user data is: how it is wrapped, what it delivers, what the agent would read in it, and what is
 //! wrong with it. Nothing of its text is shown but names, URLs without their queries, and digests.
 
-mod boot_config;
 mod content;
 mod script;
 

@@ -1,8 +1,5 @@
 //! MIME messages as cloud-init reads them: the parts of a multipart, decoded.
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-
 /// The most parts read of one message; cloud-init's own messages have a handful.
 const MOST_PARTS: usize = 64;
 /// The most bytes of headers before the first part.
@@ -142,7 +139,7 @@ fn read_part(bytes: &[u8]) -> Part {
 
 fn decode(body: &[u8], encoding: &str) -> Option<Vec<u8>> {
     match encoding.to_ascii_lowercase().as_str() {
-        "base64" => STANDARD.decode(super::digits(body)).ok(),
+        "base64" => super::from_base64(body),
         "quoted-printable" => Some(decode_quoted_printable(body)),
         "7bit" | "8bit" | "binary" => Some(body.to_vec()),
         _ => None,
