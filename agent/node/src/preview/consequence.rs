@@ -46,13 +46,6 @@ pub struct Consequences {
     pub new_node: Vec<String>,
 }
 
-impl Consequences {
-    /// Whether this unit is restarted.
-    pub fn restarts_unit(&self, unit: &str) -> bool {
-        self.restarts.iter().any(|restart| restart.unit == unit)
-    }
-}
-
 /// A unit that is restarted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Restart {
@@ -126,31 +119,20 @@ fn new_node(old: &GroupSide, new: &GroupSide) -> Vec<String> {
         reasons.push(format!("role: {old} -> {new}"));
     }
     for key in LAUNCH {
-        let values = |side: &GroupSide| -> BTreeMap<String, String> {
-            let all = side.settings.iter();
-            all.filter(|(path, _)| is_of(path, key))
-                .map(|(path, value)| (path.to_owned(), value.to_owned()))
-                .collect()
-        };
-        let (before, after) = (values(old), values(new));
+        let before: Vec<_> = old.settings.below(key).collect();
+        let after: Vec<_> = new.settings.below(key).collect();
         if before == after {
             continue;
         }
-        let one = |values: &BTreeMap<String, String>| {
-            let value = values.get(*key).map_or("", String::as_str);
-            (values.len() <= 1 && value.len() < LONGEST && !key.ends_with("UserData"))
-                .then(|| value.to_owned())
+        let one = |side: &GroupSide, values: usize| {
+            let value = side.settings.get(key).unwrap_or_default().to_owned();
+            let is_short = value.len() < LONGEST && !key.ends_with("UserData");
+            (values <= 1 && is_short).then_some(value)
         };
-        reasons.push(match (one(&before), one(&after)) {
+        reasons.push(match (one(old, before.len()), one(new, after.len())) {
             (Some(before), Some(after)) if before != after => format!("{key}: {before} -> {after}"),
             _ => (*key).to_owned(),
         });
     }
     reasons
-}
-
-/// Whether a path is `key`, or below it.
-fn is_of(path: &str, key: &str) -> bool {
-    path.strip_prefix(key)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
 }

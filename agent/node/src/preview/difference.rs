@@ -4,7 +4,7 @@ use super::view::{Aspect, Content, FileKind, FileView, NodeView, Rows};
 use quake_model::item::Unit;
 use quake_model::step::{Contents, Visibility};
 use serde::Serialize;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What becomes of a thing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -16,7 +16,7 @@ pub enum Becomes {
 }
 
 impl Becomes {
-    fn of<T>(old: Option<&T>, new: Option<&T>) -> Self {
+    pub(super) fn of<T>(old: Option<&T>, new: Option<&T>) -> Self {
         match (old, new) {
             (None, _) => Self::Added,
             (Some(_), None) => Self::Removed,
@@ -60,14 +60,28 @@ pub struct RowChange {
     pub new: Option<String>,
 }
 
+/// What is on either side, sorted, with its values of both.
+fn of_both<'a, K: Ord, V>(
+    old: &'a BTreeMap<K, V>,
+    new: &'a BTreeMap<K, V>,
+) -> impl Iterator<Item = (&'a K, Option<&'a V>, Option<&'a V>)> {
+    let keys: BTreeSet<&K> = old.keys().chain(new.keys()).collect();
+    let keys = keys.into_iter();
+    keys.map(|key| (key, old.get(key), new.get(key)))
+}
+
+/// The parts that differ.
+fn differing(parts: &[(bool, &'static str)]) -> Vec<&'static str> {
+    let differing = parts.iter().filter(|(differs, _)| *differs);
+    differing.map(|(_, part)| *part).collect()
+}
+
 /// The paths that differ, sorted.
 pub(super) fn files(old: &NodeView, new: &NodeView) -> Vec<FileChange> {
-    let paths: BTreeSet<&String> = old.files.keys().chain(new.files.keys()).collect();
-    let changes = paths.into_iter().filter_map(|path| {
-        let (before, after) = (old.files.get(path), new.files.get(path));
-        (before != after).then(|| file_change(path, before, after))
-    });
-    changes.collect()
+    of_both(&old.files, &new.files)
+        .filter(|(_, before, after)| before != after)
+        .map(|(path, before, after)| file_change(path, before, after))
+        .collect()
 }
 
 fn file_change(path: &str, old: Option<&FileView>, new: Option<&FileView>) -> FileChange {
@@ -89,14 +103,12 @@ fn file_change(path: &str, old: Option<&FileView>, new: Option<&FileView>) -> Fi
 }
 
 fn file_differs(old: &FileView, new: &FileView) -> Vec<&'static str> {
-    let parts = [
+    differing(&[
         (old.kind != new.kind, "kind"),
         (old.content != new.content, "contents"),
         (old.mode != new.mode, "mode"),
         (old.owner != new.owner, "owner"),
-    ];
-    let differing = parts.into_iter().filter(|(differs, _)| *differs);
-    differing.map(|(_, part)| part).collect()
+    ])
 }
 
 /// The bytes of both sides; empty on the side that has none. What is made on the node has no bytes yet.
@@ -112,12 +124,12 @@ fn shown(old: Option<&FileView>, new: Option<&FileView>) -> Option<(Contents, Co
 
 /// The units that differ, sorted. The text of a unit's file counts as the unit's.
 pub(super) fn units(old: &NodeView, new: &NodeView) -> Vec<UnitChange> {
-    let names: BTreeSet<&String> = old.units.keys().chain(new.units.keys()).collect();
-    let changes = names.into_iter().filter_map(|name| {
-        let (before, after) = (old.units.get(name), new.units.get(name));
-        let own_file = |unit: &Unit| unit_file(unit).and_then(|path| changed_at(old, new, &path));
+    let has_other_file = |unit: &Unit| {
+        unit_file(unit).is_some_and(|path| old.files.get(&path) != new.files.get(&path))
+    };
+    let changes = of_both(&old.units, &new.units).filter_map(|(name, before, after)| {
         let differs = match (before, after) {
-            (Some(before), Some(after)) => unit_differs(before, after, own_file(after).is_some()),
+            (Some(before), Some(after)) => unit_differs(before, after, has_other_file(after)),
             _ => Vec::new(),
         };
         let is_one_sided = before.is_some() != after.is_some();
@@ -140,33 +152,25 @@ fn unit_file(unit: &Unit) -> Option<String> {
     })
 }
 
-fn changed_at(old: &NodeView, new: &NodeView, path: &str) -> Option<()> {
-    (old.files.get(path) != new.files.get(path)).then_some(())
-}
-
 fn unit_differs(old: &Unit, new: &Unit, has_other_file: bool) -> Vec<&'static str> {
-    let parts = [
+    differing(&[
         (has_other_file || old.file != new.file, "file"),
         (old.state != new.state, "state"),
         (old.autostart != new.autostart, "autostart"),
         (old.inputs != new.inputs, "inputs"),
         (old.need != new.need, "need"),
-    ];
-    let differing = parts.into_iter().filter(|(differs, _)| *differs);
-    differing.map(|(_, part)| part).collect()
+    ])
 }
 
 /// The values that differ, sorted.
 pub(super) fn rows(old: &Rows, new: &Rows) -> Vec<RowChange> {
-    let keys: BTreeSet<_> = old.keys().chain(new.keys()).collect();
-    let changes = keys.into_iter().filter_map(|key| {
-        let (before, after) = (old.get(key), new.get(key));
-        (before != after).then(|| RowChange {
-            aspect: key.0,
-            name: key.1.clone(),
+    of_both(old, new)
+        .filter(|(_, before, after)| before != after)
+        .map(|((aspect, name), before, after)| RowChange {
+            aspect: *aspect,
+            name: name.clone(),
             old: before.cloned(),
             new: after.cloned(),
         })
-    });
-    changes.collect()
+        .collect()
 }

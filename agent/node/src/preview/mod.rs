@@ -138,14 +138,14 @@ fn group(name: &str, (old, new): (&ClusterSide, &ClusterSide)) -> (GroupPreview,
     };
     let views = (view(sides.0), view(sides.1));
     let empty = NodeView::default();
-    let before = views.0.as_ref().unwrap_or(&empty);
-    let after = views.1.as_ref().unwrap_or(&empty);
+    let unplanned = unplanned(sides);
     // A side that cannot be planned is no difference.
-    let is_comparable = unplanned(sides).is_empty();
-    let files = match is_comparable {
-        true => difference::files(before, after),
-        false => Vec::new(),
-    };
+    let compared = [&views.0, &views.1].map(|view| match view {
+        Some(view) if unplanned.is_empty() => view,
+        _ => &empty,
+    });
+    let [before, after] = compared;
+    let files = difference::files(before, after);
     let planned = sides.1.and_then(|side| side.node.as_ref().ok());
     let consequences = match (sides.0, sides.1, planned) {
         (Some(old), Some(new), Some(spec)) => {
@@ -163,22 +163,12 @@ fn group(name: &str, (old, new): (&ClusterSide, &ClusterSide)) -> (GroupPreview,
     };
     let preview = GroupPreview {
         group: name.to_owned(),
-        becomes: match sides {
-            (None, _) => Becomes::Added,
-            (_, None) => Becomes::Removed,
-            (Some(_), Some(_)) => Becomes::Changed,
-        },
-        units: match is_comparable {
-            true => difference::units(before, after),
-            false => Vec::new(),
-        },
-        values: match is_comparable {
-            true => difference::rows(&before.rows, &after.rows),
-            false => Vec::new(),
-        },
+        becomes: Becomes::of(sides.0, sides.1),
+        units: difference::units(before, after),
+        values: difference::rows(&before.rows, &after.rows),
         files,
         consequences,
-        unplanned: unplanned(sides),
+        unplanned,
     };
     (preview, findings)
 }

@@ -94,13 +94,17 @@ impl Settings {
             .map(|(path, value)| (path.as_str(), value.as_str()))
     }
 
+    /// The values at `path` and below it.
+    pub fn below(&self, path: &str) -> impl Iterator<Item = (&str, &str)> {
+        self.iter().filter(move |(key, _)| {
+            let rest = key.strip_prefix(path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        })
+    }
+
     /// Whether anything is at or below `path`.
     pub fn has(&self, path: &str) -> bool {
-        let below = |key: &str| {
-            key.strip_prefix(path)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        self.0.keys().any(|key| below(key))
+        self.below(path).next().is_some()
     }
 }
 

@@ -1,6 +1,5 @@
 //! What containerd's configuration has that its version does not know, or understands otherwise.
 
-use super::runtime::containerd;
 use super::{Hit, Subject};
 use crate::preview::rule::{Rule, Severity};
 use quake_model::spec::KubernetesVersion;
@@ -70,10 +69,8 @@ const GONE: &[(&str, (u32, u32), &str)] = &[
 const CONFIG: &str = "/etc/containerd/config.toml";
 
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
-    let (Some(found), Some(config)) = (
-        containerd(subject),
-        subject.view.and_then(|view| view.text(CONFIG)),
-    ) else {
+    let config = subject.view.and_then(|view| view.text(CONFIG));
+    let (Some((_, found)), Some(config)) = (subject.containerd(), config) else {
         return Vec::new();
     };
     let lines = || {

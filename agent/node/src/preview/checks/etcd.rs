@@ -95,8 +95,8 @@ pub(super) const RULES: &[Rule] = &[
 const PATCHES: &[(u32, u32)] = &[(5, 26), (6, 11)];
 
 pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
-    let pairs = clusters(&pair.old).iter().filter_map(|old| {
-        let mut new = clusters(&pair.new).iter();
+    let pairs = pair.old.etcd().iter().filter_map(|old| {
+        let mut new = pair.new.etcd().iter();
         Some((old, new.find(|new| new.name == old.name)?))
     });
     let compared = pairs.flat_map(|(old, new)| compare(old, new));
@@ -107,10 +107,8 @@ fn removed(pair: &Pair<'_>) -> Vec<Hit> {
     if pair.new.node().is_none() || pair.old.group.role != pair.new.group.role {
         return Vec::new();
     }
-    let is_there = |name: &str| clusters(&pair.new).iter().any(|new| new.name == name);
-    let gone = clusters(&pair.old)
-        .iter()
-        .filter(|old| !is_there(&old.name));
+    let is_there = |name: &str| pair.new.etcd().iter().any(|new| new.name == name);
+    let gone = pair.old.etcd().iter().filter(|old| !is_there(&old.name));
     gone.map(|old| Hit::new(&REMOVED, &old.name)).collect()
 }
 
@@ -122,14 +120,8 @@ fn subnets(pair: &Pair<'_>) -> Vec<Hit> {
     let (Some(old), Some(new)) = (of(&pair.old), of(&pair.new)) else {
         return Vec::new();
     };
-    let left = old
-        .difference(&new)
-        .filter(|_| !clusters(&pair.old).is_empty());
+    let left = old.difference(&new).filter(|_| !pair.old.etcd().is_empty());
     left.map(|subnet| Hit::new(&SUBNETS, subnet)).collect()
-}
-
-fn clusters<'a>(subject: &Subject<'a>) -> &'a [EtcdCluster] {
-    subject.node().map_or(&[], |node| &node.etcd)
 }
 
 fn compare(old: &EtcdCluster, new: &EtcdCluster) -> Vec<Hit> {

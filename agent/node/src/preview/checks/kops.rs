@@ -3,7 +3,7 @@
 use super::{Hit, Subject, version};
 use crate::preview::rule::{Rule, Severity};
 use crate::preview::tables::{DISTRIBUTIONS, distribution_of_image};
-use quake_model::spec::{EtcdProvider, Runtime};
+use quake_model::spec::EtcdProvider;
 
 const GOSSIP: Rule = Rule {
     id: "kops.gossip-removed",
@@ -94,27 +94,20 @@ const NETWORKS: &[(&str, u32)] = &[
 ];
 
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
-    let Some(kops) = subject.cluster.kops else {
-        return etcd_provider(subject);
-    };
     let mut hits = etcd_provider(subject);
+    let Some(kops) = subject.cluster.kops else {
+        return hits;
+    };
     hits.extend(distribution(subject, kops.minor));
     hits.extend(of_cluster(subject, kops.minor));
-    if let Some(node) = subject.node() {
-        if let Runtime::Containerd {
-            version: Some(text),
-        } = &node.runtime
-            && kops.minor >= 37
-            && version(text).is_some_and(|it| (it.major, it.minor) < (2, 1))
-        {
-            hits.push(Hit::new(&CONTAINERD, text));
-        }
-        let old = node.etcd.iter().filter(|etcd| {
-            let numbers = version(&etcd.version).map(|it| (it.major, it.minor));
-            kops.minor >= 36 && numbers.is_some_and(|numbers| numbers < (3, 5))
-        });
-        hits.extend(old.map(|etcd| Hit::new(&ETCD, format!("{} {}", etcd.name, etcd.version))));
-    }
+    let old = subject.containerd().filter(|_| kops.minor >= 37);
+    let old = old.filter(|(_, it)| (it.major, it.minor) < (2, 1));
+    hits.extend(old.map(|(text, _)| Hit::new(&CONTAINERD, text)));
+    let old = subject.etcd().iter().filter(|etcd| {
+        let numbers = version(&etcd.version).map(|it| (it.major, it.minor));
+        kops.minor >= 36 && numbers.is_some_and(|numbers| numbers < (3, 5))
+    });
+    hits.extend(old.map(|etcd| Hit::new(&ETCD, format!("{} {}", etcd.name, etcd.version))));
     // Each minor version drops one: 1.31 dropped 1.25, 1.37 dropped 1.31.
     let oldest = kops.minor.saturating_sub(5);
     if kops.minor >= 31 && subject.minor() < oldest {
@@ -158,10 +151,8 @@ fn of_cluster(subject: &Subject<'_>, kops: u32) -> Vec<Hit> {
 }
 
 fn etcd_provider(subject: &Subject<'_>) -> Vec<Hit> {
-    let etcd = subject.node().map_or(&[][..], |node| &node.etcd);
-    let legacy = etcd
-        .iter()
-        .filter(|etcd| etcd.provider == EtcdProvider::Legacy && subject.minor() >= 18);
+    let etcd = subject.etcd().iter();
+    let legacy = etcd.filter(|etcd| etcd.provider == EtcdProvider::Legacy && subject.minor() >= 18);
     legacy
         .map(|etcd| Hit::new(&ETCD_PROVIDER, &etcd.name))
         .collect()

@@ -18,7 +18,7 @@ mod runtime;
 use super::rule::{Finding, Met, Rule};
 use super::side::{ClusterSide, GroupSide};
 use super::view::{Aspect, NodeView};
-use quake_model::spec::{KubernetesVersion, NodeSpec};
+use quake_model::spec::{EtcdCluster, KubernetesVersion, NodeSpec, Runtime};
 
 /// The rules of all areas, in the order of the areas.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
@@ -109,6 +109,11 @@ impl<'a> Subject<'a> {
         self.group.node.as_ref().ok().map(AsRef::as_ref)
     }
 
+    /// Its clusters of etcd.
+    fn etcd(&self) -> &'a [EtcdCluster] {
+        self.node().map_or(&[], |node| &node.etcd)
+    }
+
     /// The minor version of its Kubernetes.
     fn minor(&self) -> u32 {
         let cluster = self.cluster.kubernetes.map_or(0, |version| version.minor);
@@ -121,6 +126,23 @@ impl<'a> Subject<'a> {
 
     fn flag(&self, name: &str) -> Option<&'a str> {
         self.row(Aspect::Flag, name)
+    }
+
+    /// A value of kubelet, by its setting or else by its flag.
+    fn kubelet(&self, setting: &str, flag: &str) -> Option<&'a str> {
+        let setting = self.row(Aspect::Setting, &format!("KubeletConfiguration {setting}"));
+        setting.or_else(|| self.flag(&format!("kubelet {flag}")))
+    }
+
+    /// The version of containerd as it is written and read, where it is the runtime and the configuration says it.
+    fn containerd(&self) -> Option<(&'a str, KubernetesVersion)> {
+        match &self.node()?.runtime {
+            Runtime::Containerd { version: text } => {
+                let text = text.as_deref()?;
+                Some((text, version(text)?))
+            }
+            Runtime::Docker(_) => None,
+        }
     }
 
     fn rows(&self, aspect: Aspect) -> impl Iterator<Item = (&'a str, &'a str)> {
@@ -164,13 +186,9 @@ const STEPS: &[Step] = &[
 
 /// What breaks on the nodes of a group.
 pub(super) fn of_groups(pair: &Pair<'_>) -> Vec<Finding> {
-    let states = STATES.iter().flat_map(|state| {
-        let before = state(&pair.old);
-        let is_known = move |hit: &Hit| before.iter().any(|known| known.is_like(hit));
-        state(&pair.new)
-            .into_iter()
-            .filter(move |hit| !is_known(hit))
-    });
+    let states = STATES
+        .iter()
+        .flat_map(|state| new_hits(&state(&pair.old), state(&pair.new)));
     let steps = STEPS.iter().flat_map(|step| step(pair));
     states.chain(steps).map(|hit| hit.finding()).collect()
 }
@@ -183,13 +201,16 @@ pub(super) fn of_a_new_group(subject: &Subject<'_>) -> Vec<Finding> {
 
 /// What breaks in the cluster itself.
 pub(super) fn of_clusters(old: &ClusterSide, new: &ClusterSide) -> Vec<Finding> {
-    let before = cluster::state(old);
-    let is_known = |hit: &Hit| before.iter().any(|known| known.is_like(hit));
-    let states = cluster::state(new).into_iter().filter(|hit| !is_known(hit));
-    let steps = cluster::step(old, new).into_iter();
-    let keys = keys::of_clusters(old, new).into_iter();
-    let all = states.chain(steps).chain(keys);
-    all.map(|hit| hit.finding()).collect()
+    let mut all = new_hits(&cluster::state(old), cluster::state(new));
+    all.extend(cluster::step(old, new));
+    all.extend(keys::of_clusters(old, new));
+    all.iter().map(Hit::finding).collect()
+}
+
+/// What was not so before.
+fn new_hits(before: &[Hit], mut now: Vec<Hit>) -> Vec<Hit> {
+    now.retain(|hit| !before.iter().any(|known| known.is_like(hit)));
+    now
 }
 
 /// A version's numbers, of any program.

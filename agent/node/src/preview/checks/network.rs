@@ -1,9 +1,8 @@
 //! The pod network: what a cluster cannot change while it runs.
 
 use super::{Hit, Pair, Subject, differing};
+use crate::expected::network_word;
 use crate::preview::rule::{Rule, Severity};
-use crate::preview::view::Aspect;
-use quake_model::spec::NetworkMode;
 
 const NETWORKING: &str = "https://kubernetes.io/docs/concepts/cluster-administration/networking/";
 
@@ -84,44 +83,35 @@ pub(super) const RULES: &[Rule] = &[
     PODS, SERVICES, DOMAIN, DNS, CNI, MODE, PROXY, PORTS, API_PORT,
 ];
 
+/// A rule about a value that changes, what the value is, and where it is from.
+type Change = (
+    &'static Rule,
+    &'static str,
+    for<'a> fn(&Subject<'a>) -> Option<&'a str>,
+);
+
+const CHANGES: &[Change] = &[
+    (&PODS, "pods", pods),
+    (&SERVICES, "services", services),
+    (&DOMAIN, "domain", domain),
+    (&DNS, "dns", dns),
+    (&MODE, "mode", mode),
+    (&API_PORT, "port", api_port),
+    (&PORTS, "ports", ports),
+];
+
 pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
     let (old, new) = (&pair.old, &pair.new);
-    let hit = |rule: &'static Rule, what: &str, values: Option<(&str, &str)>| {
-        values.map(|(old, new)| Hit::new(rule, what).between(old, new))
-    };
-    let plugins = (plugin(old), plugin(new));
-    let ports = |subject: &Subject<'_>| {
-        let node = subject.node()?;
-        node.networking.node_port_range.clone()
-    };
-    let (old_ports, new_ports) = (ports(old), ports(new));
-    let lost = has_proxy(old) && !has_proxy(new) && new.node().is_some();
-    [
-        hit(&PODS, "pods", differing(pods(old), pods(new))),
-        hit(
-            &SERVICES,
-            "services",
-            differing(services(old), services(new)),
-        ),
-        hit(&DOMAIN, "domain", differing(domain(old), domain(new))),
-        hit(&DNS, "dns", differing(dns(old), dns(new))),
-        hit(
-            &CNI,
-            "plugin",
-            differing(plugins.0.as_deref(), plugins.1.as_deref()),
-        ),
-        hit(&MODE, "mode", modes(old, new)),
-        hit(&API_PORT, "port", differing(api_port(old), api_port(new))),
-        lost.then(|| Hit::new(&PROXY, "kube-proxy")),
-        hit(
-            &PORTS,
-            "ports",
-            differing(old_ports.as_deref(), new_ports.as_deref()),
-        ),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let changes = CHANGES.iter().filter_map(|(rule, what, value)| {
+        let (old, new) = differing(value(old), value(new))?;
+        Some(Hit::new(rule, *what).between(old, new))
+    });
+    let plugins = plugin(old).zip(plugin(new));
+    let plugins = plugins.filter(|(old, new)| old != new);
+    let plugin = plugins.map(|(old, new)| Hit::new(&CNI, "plugin").between(old, new));
+    let is_lost = has_proxy(old) && !has_proxy(new) && new.node().is_some();
+    let lost = is_lost.then(|| Hit::new(&PROXY, "kube-proxy"));
+    changes.chain(plugin).chain(lost).collect()
 }
 
 fn pods<'a>(subject: &Subject<'a>) -> Option<&'a str> {
@@ -141,24 +131,22 @@ fn api_port<'a>(subject: &Subject<'a>) -> Option<&'a str> {
 }
 
 fn domain<'a>(subject: &Subject<'a>) -> Option<&'a str> {
-    let setting = subject.row(Aspect::Setting, "KubeletConfiguration clusterDomain");
-    setting.or_else(|| subject.flag("kubelet --cluster-domain"))
+    subject.kubelet("clusterDomain", "--cluster-domain")
 }
 
 fn dns<'a>(subject: &Subject<'a>) -> Option<&'a str> {
-    let setting = subject.row(Aspect::Setting, "KubeletConfiguration clusterDNS");
-    setting.or_else(|| subject.flag("kubelet --cluster-dns"))
+    subject.kubelet("clusterDNS", "--cluster-dns")
+}
+
+fn ports<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    subject.node()?.networking.node_port_range.as_deref()
 }
 
 /// The network, by its word; `cni` where only that is known.
 fn plugin(subject: &Subject<'_>) -> Option<String> {
-    let named = match &subject.node()?.networking.mode {
-        NetworkMode::Kubenet => "kubenet",
-        NetworkMode::External => "external",
-        NetworkMode::Cni { provider } => provider,
-    };
-    if !named.is_empty() {
-        return Some(named.to_ascii_lowercase());
+    let word = network_word(subject.node()?);
+    if word != "cni" {
+        return Some(word.to_ascii_lowercase());
     }
     // The node is not told of networks that need nothing of it; the cluster's document is.
     let mut settings = subject.cluster.settings.iter();
@@ -194,11 +182,8 @@ fn has_proxy(subject: &Subject<'_>) -> bool {
     subject.node().is_some_and(|node| node.kube_proxy.is_some())
 }
 
-/// kube-proxy's modes, where it runs on both sides; iptables is what it does unless told otherwise.
-fn modes<'a>(old: &Subject<'a>, new: &Subject<'a>) -> Option<(&'a str, &'a str)> {
-    let mode = |subject: &Subject<'a>| {
-        let stated = subject.flag("kube-proxy --proxy-mode");
-        has_proxy(subject).then(|| stated.filter(|mode| !mode.is_empty()).unwrap_or("iptables"))
-    };
-    differing(mode(old), mode(new))
+/// kube-proxy's mode, where it runs; iptables is what it does unless told otherwise.
+fn mode<'a>(subject: &Subject<'a>) -> Option<&'a str> {
+    let stated = subject.flag("kube-proxy --proxy-mode");
+    has_proxy(subject).then(|| stated.filter(|mode| !mode.is_empty()).unwrap_or("iptables"))
 }

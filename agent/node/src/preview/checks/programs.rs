@@ -85,7 +85,7 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
         return Vec::new();
     }
     let pods = |subject: &Subject<'_>| -> u32 {
-        let stated = kubelet(subject, "maxPods", "--max-pods");
+        let stated = subject.kubelet("maxPods", "--max-pods");
         stated
             .and_then(|text| text.parse().ok())
             .unwrap_or(DEFAULT_PODS)
@@ -96,17 +96,11 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
         hits.push(Hit::new(&MAX_PODS, "maxPods").between(old.to_string(), new.to_string()));
     }
     for (setting, flag, default) in POLICIES {
-        let policy = |subject| kubelet(subject, setting, flag).unwrap_or(default);
-        let (old, new) = (policy(&pair.old), policy(&pair.new));
+        let sides = [&pair.old, &pair.new];
+        let [old, new] = sides.map(|side| side.kubelet(setting, flag).unwrap_or(default));
         if old != new {
             hits.push(Hit::new(&POLICY, *setting).between(old, new));
         }
     }
     hits
-}
-
-/// A value of kubelet, by its setting or its flag.
-fn kubelet<'a>(subject: &Subject<'a>, setting: &str, flag: &str) -> Option<&'a str> {
-    let setting = subject.row(Aspect::Setting, &format!("KubeletConfiguration {setting}"));
-    setting.or_else(|| subject.flag(&format!("kubelet {flag}")))
 }

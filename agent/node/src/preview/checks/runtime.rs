@@ -1,10 +1,10 @@
 //! The container runtime and the cgroups below it.
 
-use super::{Hit, Pair, Subject, differing, version};
+use super::{Hit, Pair, Subject, differing};
 use crate::preview::rule::{Rule, Severity};
 use crate::preview::tables::{CGROUPS, distribution_of_image};
 use crate::preview::view::Aspect;
-use quake_model::spec::{KubernetesVersion, Runtime};
+use quake_model::spec::Runtime;
 
 const DOCKER: Rule = Rule {
     id: "runtime.docker-removed",
@@ -103,23 +103,17 @@ const KERNEL: &str = "systemd.unified_cgroup_hierarchy=0";
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let mut hits = Vec::new();
     let minor = subject.minor();
-    match subject.node().map(|node| &node.runtime) {
-        Some(Runtime::Docker(_)) if minor >= 24 => hits.push(Hit::new(&DOCKER, "docker")),
-        Some(Runtime::Containerd {
-            version: Some(text),
-        }) => {
-            let numbers = version(text).map(|it| (it.major, it.minor));
-            match numbers {
-                Some(numbers) if minor >= 36 && numbers < (2, 0) => {
-                    hits.push(Hit::new(&CONTAINERD_1, text));
-                }
-                Some(numbers) if minor >= 26 && numbers < (1, 6) => {
-                    hits.push(Hit::new(&CONTAINERD_CRI, text));
-                }
-                _ => {}
-            }
+    let runtime = subject.node().map(|node| &node.runtime);
+    if minor >= 24 && matches!(runtime, Some(Runtime::Docker(_))) {
+        hits.push(Hit::new(&DOCKER, "docker"));
+    }
+    if let Some((text, found)) = subject.containerd() {
+        let numbers = (found.major, found.minor);
+        if minor >= 36 && numbers < (2, 0) {
+            hits.push(Hit::new(&CONTAINERD_1, text));
+        } else if minor >= 26 && numbers < (1, 6) {
+            hits.push(Hit::new(&CONTAINERD_CRI, text));
         }
-        _ => {}
     }
     hits.extend(cgroup_v1(subject));
     hits.extend(drivers(subject));
@@ -162,8 +156,7 @@ fn kernel_parameter(subject: &Subject<'_>) -> Option<String> {
 
 /// kubelet's cgroup driver.
 fn kubelet_driver<'a>(subject: &Subject<'a>) -> Option<&'a str> {
-    let setting = subject.row(Aspect::Setting, "KubeletConfiguration cgroupDriver");
-    setting.or_else(|| subject.flag("kubelet --cgroup-driver"))
+    subject.kubelet("cgroupDriver", "--cgroup-driver")
 }
 
 fn drivers(subject: &Subject<'_>) -> Option<Hit> {
@@ -184,19 +177,9 @@ fn drivers(subject: &Subject<'_>) -> Option<Hit> {
 pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
     let drivers = differing(kubelet_driver(&pair.old), kubelet_driver(&pair.new));
     let driver = drivers.map(|(old, new)| Hit::new(&DRIVER, "cgroups").between(old, new));
-    let (old, new) = (containerd(&pair.old), containerd(&pair.new));
+    let [old, new] = [&pair.old, &pair.new].map(|side| side.containerd().map(|found| found.1));
     let back = old.zip(new).filter(|(old, new)| new < old);
     let back =
         back.map(|(old, new)| Hit::new(&DOWNGRADE, "").between(old.to_string(), new.to_string()));
     driver.into_iter().chain(back).collect()
-}
-
-/// The version of containerd, where it is the runtime and the configuration says it.
-pub(super) fn containerd(subject: &Subject<'_>) -> Option<KubernetesVersion> {
-    match &subject.node()?.runtime {
-        Runtime::Containerd {
-            version: Some(text),
-        } => version(text),
-        Runtime::Containerd { version: None } | Runtime::Docker(_) => None,
-    }
 }
