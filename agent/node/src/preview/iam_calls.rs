@@ -4,28 +4,23 @@
 use quake_model::iam::{Caller, GRANTS, Grant, NAMES_GRANTS, NEWER_GRANTS, OLDER_STORE, Reach};
 use quake_model::item::Item;
 use quake_model::spec::{KopsGeneration, NamesPlace, NodeSpec, Role};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The actions, and what each reaches.
 pub(super) fn iam_calls(spec: &NodeSpec) -> BTreeMap<String, String> {
     let Some(caller) = caller(spec.role) else {
         return BTreeMap::new();
     };
-    let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut calls: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for grant in grants(spec).filter(|grant| grant.callers.contains(&caller)) {
         for action in grant.actions {
-            let reached = calls.entry((*action).to_owned()).or_default();
-            reached.extend(reach(grant));
+            calls.entry(action).or_default().extend(reach(grant));
         }
     }
-    let joined = |mut reached: Vec<String>| {
-        reached.sort();
-        reached.dedup();
-        reached.join(", ")
-    };
+    let joined = |reached: BTreeSet<&str>| Vec::from_iter(reached).join(", ");
     let calls = calls.into_iter();
     calls
-        .map(|(action, reached)| (action, joined(reached)))
+        .map(|(action, reached)| (action.to_owned(), joined(reached)))
         .collect()
 }
 
@@ -65,11 +60,9 @@ fn is_hook(item: &Item) -> bool {
 }
 
 /// What a grant reaches, in words and paths.
-fn reach(grant: &Grant) -> Vec<String> {
+fn reach(grant: &Grant) -> Vec<&'static str> {
     let word = match grant.reach {
-        Reach::Objects(paths) | Reach::Names(paths) => {
-            return paths.iter().map(|path| (*path).to_owned()).collect();
-        }
+        Reach::Objects(paths) | Reach::Names(paths) => return paths.to_vec(),
         Reach::Everything => "everything",
         Reach::Cluster(_) => "what the cluster owns",
         Reach::OwnTags(_) => "tags of the agent",
@@ -79,5 +72,5 @@ fn reach(grant: &Grant) -> Vec<String> {
         Reach::Changes => "changes of names",
         Reach::Interfaces => "network interfaces",
     };
-    vec![word.to_owned()]
+    vec![word]
 }

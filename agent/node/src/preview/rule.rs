@@ -44,40 +44,78 @@ pub struct Finding {
     pub sources: Vec<&'static str>,
 }
 
-/// What a rule was met by.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Met {
-    pub(super) what: String,
-    pub(super) old: String,
-    pub(super) new: String,
+/// A rule that is met, and by what.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Hit {
+    rule: &'static Rule,
+    what: String,
+    old: String,
+    new: String,
     /// What to use in the place of what is gone.
-    pub(super) instead: String,
+    instead: String,
     /// Where the fact about this one is from; else those of the rule.
-    pub(super) source: Option<&'static str>,
+    source: Option<&'static str>,
 }
 
-impl Rule {
-    /// The finding about these values.
-    pub(super) fn finding(&self, met: &Met) -> Finding {
+impl Hit {
+    pub(super) fn new(rule: &'static Rule, what: impl Into<String>) -> Self {
+        Self {
+            rule,
+            what: what.into(),
+            old: String::new(),
+            new: String::new(),
+            instead: String::new(),
+            source: None,
+        }
+    }
+
+    pub(super) fn between(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
+        self.old = old.into();
+        self.new = new.into();
+        self
+    }
+
+    /// With what to use instead, and where the fact is from.
+    pub(super) fn instead(self, instead: &str, source: &'static str) -> Self {
+        Self {
+            source: Some(source),
+            ..self.stating(instead)
+        }
+    }
+
+    /// With what is so instead.
+    pub(super) fn stating(mut self, instead: impl Into<String>) -> Self {
+        self.instead = instead.into();
+        self
+    }
+
+    /// Whether both are about the same, whatever the values are.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.rule.id == other.rule.id && self.what == other.what
+    }
+
+    /// The rule's texts about these values.
+    pub(super) fn finding(&self) -> Finding {
         let values = [
-            ("{what}", &met.what),
-            ("{old}", &met.old),
-            ("{new}", &met.new),
-            ("{instead}", &met.instead),
+            ("{what}", &self.what),
+            ("{old}", &self.old),
+            ("{new}", &self.new),
+            ("{instead}", &self.instead),
         ];
+        let rule = self.rule;
         let fill = |text: &str| {
             values.iter().fold(text.to_owned(), |text, (name, value)| {
                 text.replace(name, or_nothing(value))
             })
         };
         Finding {
-            severity: self.severity,
-            id: self.id,
-            summary: fill(self.summary),
-            remedy: fill(self.remedy),
-            sources: met
+            severity: rule.severity,
+            id: rule.id,
+            summary: fill(rule.summary),
+            remedy: fill(rule.remedy),
+            sources: self
                 .source
-                .map_or_else(|| self.sources.to_vec(), |source| vec![source]),
+                .map_or_else(|| rule.sources.to_vec(), |source| vec![source]),
         }
     }
 }

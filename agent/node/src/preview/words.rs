@@ -107,10 +107,9 @@ fn document(rows: &mut Rows, path: &str, text: &str) {
     let kind = root.text_of("kind").unwrap_or_default();
     match kind {
         "Pod" => pod(rows, &root),
+        // A kubeconfig.
+        "Config" => {}
         kind if kind.ends_with("Configuration") || kind.ends_with("Config") => {
-            if kind == "Config" {
-                return;
-            }
             for (name, value) in Settings::of(&root).iter() {
                 put(rows, Aspect::Setting, format!("{kind} {name}"), value);
             }

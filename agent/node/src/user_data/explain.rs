@@ -7,7 +7,7 @@ mod script;
 use super::{
     LIMIT_BYTES, MOST_LAYERS, NEAR_LIMIT_BYTES, cloud_config, decode, find_documents, mime,
 };
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::redact::scrub;
 
 /// Takes a gzip layer off.
@@ -88,21 +88,6 @@ pub struct Problem {
     pub fix: String,
 }
 
-impl Problem {
-    fn of_fault(weight: Weight, fault: &Fault) -> Self {
-        let source = fault.evidence_named("source").unwrap_or_default();
-        let place = match (fault.evidence_named("line"), fault.evidence_named("column")) {
-            (Some(line), Some(column)) => format!(" ({source} line {line}, column {column})"),
-            _ => String::new(),
-        };
-        Self {
-            weight,
-            what: format!("{}: {}{place}", fault.code, fault.summary),
-            fix: fault.remedy_text().to_owned(),
-        }
-    }
-}
-
 /// Explains a blob; `unpack` takes gzip layers off.
 pub fn explain(bytes: &[u8], unpack: Unpack<'_>) -> Explanation {
     let mut walk = Walk {
@@ -150,6 +135,21 @@ impl Walk<'_> {
         if !self.said.problems.contains(&problem) {
             self.said.problems.push(problem);
         }
+    }
+
+    /// What the agent only warns of is doubtful.
+    fn fault(&mut self, fault: &Fault) {
+        let weight = match fault.code {
+            Code::ConfigUnknownKey | Code::ConfigWeakDigest => Weight::Doubtful,
+            _ => Weight::Wrong,
+        };
+        let source = fault.evidence_named("source").unwrap_or_default();
+        let place = match (fault.evidence_named("line"), fault.evidence_named("column")) {
+            (Some(line), Some(column)) => format!(" ({source} line {line}, column {column})"),
+            _ => String::new(),
+        };
+        let what = format!("{}: {}{place}", fault.code, fault.summary);
+        self.add(weight, what, fault.remedy_text());
     }
 
     fn layer(&mut self, depth: usize, form: impl Into<String>, bytes: &[u8]) {
@@ -242,8 +242,7 @@ impl Walk<'_> {
         let written = match cloud_config::written_files(bytes) {
             Ok(written) => written,
             Err(fault) => {
-                let problem = Problem::of_fault(Weight::Wrong, &fault);
-                self.said.problems.push(problem);
+                self.fault(&fault);
                 return;
             }
         };

@@ -85,7 +85,7 @@ pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
         .map(|(text, (major, minor), instead)| {
             let hit = Hit::new(&REMOVED, text.trim_matches(['"', ']']));
             let hit = hit.between(format!("{major}.{minor}"), "");
-            hit.stating((*instead).to_owned())
+            hit.stating(*instead)
         })
         .collect();
     if lines().any(|line| line == "version = 4") && has("io.containerd.grpc.v1.cri") {

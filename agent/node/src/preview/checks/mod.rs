@@ -15,7 +15,7 @@ mod network;
 mod programs;
 mod runtime;
 
-use super::rule::{Finding, Met, Rule};
+use super::rule::{Finding, Hit, Rule};
 use super::side::{ClusterSide, GroupSide};
 use super::view::{Aspect, NodeView};
 use quake_model::spec::{EtcdCluster, KubernetesVersion, NodeSpec, Runtime};
@@ -36,51 +36,6 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
         cluster::RULES,
     ];
     areas.into_iter().flatten()
-}
-
-/// A rule that is met, and by what.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Hit {
-    rule: &'static Rule,
-    met: Met,
-}
-
-impl Hit {
-    fn new(rule: &'static Rule, what: impl Into<String>) -> Self {
-        let met = Met {
-            what: what.into(),
-            ..Met::default()
-        };
-        Self { rule, met }
-    }
-
-    fn between(mut self, old: impl Into<String>, new: impl Into<String>) -> Self {
-        self.met.old = old.into();
-        self.met.new = new.into();
-        self
-    }
-
-    /// With what to use instead, and where the fact is from.
-    fn instead(mut self, instead: &str, source: &'static str) -> Self {
-        instead.clone_into(&mut self.met.instead);
-        self.met.source = Some(source);
-        self
-    }
-
-    /// With what is so instead.
-    fn stating(mut self, instead: String) -> Self {
-        self.met.instead = instead;
-        self
-    }
-
-    /// Whether both are about the same, whatever the values are.
-    fn is_like(&self, other: &Self) -> bool {
-        self.rule.id == other.rule.id && self.met.what == other.met.what
-    }
-
-    fn finding(&self) -> Finding {
-        self.rule.finding(&self.met)
-    }
 }
 
 /// A node of one side.

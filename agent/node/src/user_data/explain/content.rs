@@ -1,11 +1,10 @@
 //! The innermost contents: what cloud-init would make of them, and the documents that the agent reads.
 
-use super::{Problem, Reading, Walk, Weight};
+use super::{Reading, Walk};
 use crate::config::current::{Origin, is_boot_config, read_boot_config};
 use crate::config::legacy::{self, read_kube_env};
 use crate::user_data::UserDataDocuments;
 use quake_formats::yaml::parse;
-use quake_model::fault::{Code, Fault};
 use quake_model::redact::scrub;
 
 /// What other first lines mean to cloud-init (cloud-init's documentation, "User data formats").
@@ -173,15 +172,5 @@ impl Walk<'_> {
             instance_group: boot.instance_group,
             assets: None,
         });
-    }
-
-    /// What the agent only warns of is doubtful.
-    pub(super) fn fault(&mut self, fault: &Fault) {
-        let weight = match fault.code {
-            Code::ConfigUnknownKey | Code::ConfigWeakDigest => Weight::Doubtful,
-            _ => Weight::Wrong,
-        };
-        let problem = Problem::of_fault(weight, fault);
-        self.add(problem.weight, problem.what, problem.fix);
     }
 }
