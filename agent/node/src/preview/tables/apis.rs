@@ -16,155 +16,51 @@ pub(in crate::preview) struct RemovedApi {
     pub(in crate::preview) instead: &'static str,
 }
 
-const fn row(
-    minor: Minor,
-    api_version: &'static str,
-    kinds: &'static str,
-    instead: &'static str,
-) -> RemovedApi {
-    RemovedApi {
-        api_version,
-        kinds,
-        minor,
-        instead,
-    }
+/// One row a line: the first minor version without it, the API version, the kinds, and what to use.
+macro_rules! apis {
+    ($($minor:literal $api_version:literal $kinds:literal $instead:literal;)*) => {
+        &[$(RemovedApi {
+            api_version: $api_version,
+            kinds: $kinds,
+            minor: $minor,
+            instead: $instead,
+        }),*]
+    };
 }
 
-const APIS: &[RemovedApi] = &[
-    row(
-        16,
-        "extensions/v1beta1",
-        "DaemonSet Deployment ReplicaSet",
-        "apps/v1",
-    ),
-    row(
-        16,
-        "extensions/v1beta1",
-        "NetworkPolicy",
-        "networking.k8s.io/v1",
-    ),
-    row(
-        16,
-        "extensions/v1beta1",
-        "PodSecurityPolicy",
-        "policy/v1beta1",
-    ),
-    row(16, "apps/v1beta1", "", "apps/v1"),
-    row(16, "apps/v1beta2", "", "apps/v1"),
-    row(22, "extensions/v1beta1", "Ingress", "networking.k8s.io/v1"),
-    row(
-        22,
-        "networking.k8s.io/v1beta1",
-        "Ingress IngressClass",
-        "networking.k8s.io/v1",
-    ),
-    row(
-        22,
-        "admissionregistration.k8s.io/v1beta1",
-        "MutatingWebhookConfiguration ValidatingWebhookConfiguration",
-        "admissionregistration.k8s.io/v1",
-    ),
-    row(
-        22,
-        "apiextensions.k8s.io/v1beta1",
-        "CustomResourceDefinition",
-        "apiextensions.k8s.io/v1",
-    ),
-    row(
-        22,
-        "apiregistration.k8s.io/v1beta1",
-        "APIService",
-        "apiregistration.k8s.io/v1",
-    ),
-    row(
-        22,
-        "certificates.k8s.io/v1beta1",
-        "CertificateSigningRequest",
-        "certificates.k8s.io/v1",
-    ),
-    row(
-        22,
-        "coordination.k8s.io/v1beta1",
-        "Lease",
-        "coordination.k8s.io/v1",
-    ),
-    row(
-        22,
-        "rbac.authorization.k8s.io/v1alpha1",
-        "",
-        "rbac.authorization.k8s.io/v1",
-    ),
-    row(
-        22,
-        "rbac.authorization.k8s.io/v1beta1",
-        "",
-        "rbac.authorization.k8s.io/v1",
-    ),
-    row(
-        22,
-        "scheduling.k8s.io/v1beta1",
-        "PriorityClass",
-        "scheduling.k8s.io/v1",
-    ),
-    row(
-        22,
-        "storage.k8s.io/v1beta1",
-        "CSIDriver CSINode StorageClass VolumeAttachment",
-        "storage.k8s.io/v1",
-    ),
-    row(25, "batch/v1beta1", "CronJob", "batch/v1"),
-    row(
-        25,
-        "discovery.k8s.io/v1beta1",
-        "EndpointSlice",
-        "discovery.k8s.io/v1",
-    ),
-    row(25, "events.k8s.io/v1beta1", "Event", "events.k8s.io/v1"),
-    row(
-        25,
-        "autoscaling/v2beta1",
-        "HorizontalPodAutoscaler",
-        "autoscaling/v2",
-    ),
-    row(25, "policy/v1beta1", "PodDisruptionBudget", "policy/v1"),
-    row(
-        25,
-        "policy/v1beta1",
-        "PodSecurityPolicy",
-        "the labels of PodSecurity on namespaces",
-    ),
-    row(25, "node.k8s.io/v1beta1", "RuntimeClass", "node.k8s.io/v1"),
-    row(
-        26,
-        "flowcontrol.apiserver.k8s.io/v1beta1",
-        "",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ),
-    row(
-        26,
-        "autoscaling/v2beta2",
-        "HorizontalPodAutoscaler",
-        "autoscaling/v2",
-    ),
-    row(
-        27,
-        "storage.k8s.io/v1beta1",
-        "CSIStorageCapacity",
-        "storage.k8s.io/v1",
-    ),
-    row(
-        29,
-        "flowcontrol.apiserver.k8s.io/v1beta2",
-        "",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ),
-    row(
-        32,
-        "flowcontrol.apiserver.k8s.io/v1beta3",
-        "",
-        "flowcontrol.apiserver.k8s.io/v1",
-    ),
-];
+/// By version.
+const APIS: &[RemovedApi] = apis! {
+    16 "extensions/v1beta1" "DaemonSet Deployment ReplicaSet" "apps/v1";
+    16 "extensions/v1beta1" "NetworkPolicy" "networking.k8s.io/v1";
+    16 "extensions/v1beta1" "PodSecurityPolicy" "policy/v1beta1";
+    16 "apps/v1beta1" "" "apps/v1";
+    16 "apps/v1beta2" "" "apps/v1";
+    22 "extensions/v1beta1" "Ingress" "networking.k8s.io/v1";
+    22 "networking.k8s.io/v1beta1" "Ingress IngressClass" "networking.k8s.io/v1";
+    22 "admissionregistration.k8s.io/v1beta1"
+        "MutatingWebhookConfiguration ValidatingWebhookConfiguration"
+        "admissionregistration.k8s.io/v1";
+    22 "apiextensions.k8s.io/v1beta1" "CustomResourceDefinition" "apiextensions.k8s.io/v1";
+    22 "apiregistration.k8s.io/v1beta1" "APIService" "apiregistration.k8s.io/v1";
+    22 "certificates.k8s.io/v1beta1" "CertificateSigningRequest" "certificates.k8s.io/v1";
+    22 "coordination.k8s.io/v1beta1" "Lease" "coordination.k8s.io/v1";
+    22 "rbac.authorization.k8s.io/v1alpha1" "" "rbac.authorization.k8s.io/v1";
+    22 "rbac.authorization.k8s.io/v1beta1" "" "rbac.authorization.k8s.io/v1";
+    22 "scheduling.k8s.io/v1beta1" "PriorityClass" "scheduling.k8s.io/v1";
+    22 "storage.k8s.io/v1beta1" "CSIDriver CSINode StorageClass VolumeAttachment" "storage.k8s.io/v1";
+    25 "batch/v1beta1" "CronJob" "batch/v1";
+    25 "discovery.k8s.io/v1beta1" "EndpointSlice" "discovery.k8s.io/v1";
+    25 "events.k8s.io/v1beta1" "Event" "events.k8s.io/v1";
+    25 "autoscaling/v2beta1" "HorizontalPodAutoscaler" "autoscaling/v2";
+    25 "policy/v1beta1" "PodDisruptionBudget" "policy/v1";
+    25 "policy/v1beta1" "PodSecurityPolicy" "the labels of PodSecurity on namespaces";
+    25 "node.k8s.io/v1beta1" "RuntimeClass" "node.k8s.io/v1";
+    26 "flowcontrol.apiserver.k8s.io/v1beta1" "" "flowcontrol.apiserver.k8s.io/v1";
+    26 "autoscaling/v2beta2" "HorizontalPodAutoscaler" "autoscaling/v2";
+    27 "storage.k8s.io/v1beta1" "CSIStorageCapacity" "storage.k8s.io/v1";
+    29 "flowcontrol.apiserver.k8s.io/v1beta2" "" "flowcontrol.apiserver.k8s.io/v1";
+    32 "flowcontrol.apiserver.k8s.io/v1beta3" "" "flowcontrol.apiserver.k8s.io/v1";
+};
 
 /// The row of an object that this minor version does not serve.
 pub(in crate::preview) fn removed_api(

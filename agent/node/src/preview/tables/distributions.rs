@@ -27,65 +27,43 @@ pub(in crate::preview) struct RemovedDistribution {
     pub(in crate::preview) is_cgroup_v1: bool,
 }
 
-const fn row(
-    name: &'static str,
-    marks: &'static [&'static str],
-    removed: Option<Minor>,
-    is_cgroup_v1: bool,
-) -> RemovedDistribution {
-    RemovedDistribution {
-        name,
-        marks,
-        removed,
-        is_cgroup_v1,
-    }
+/// One row a line: the name, the marks, the first minor version of kops without it, and whether it starts with cgroup v1.
+macro_rules! distributions {
+    ($($name:literal [$($mark:literal)*] $removed:expr, $is_cgroup_v1:literal;)*) => {
+        &[$(RemovedDistribution {
+            name: $name,
+            marks: &[$($mark),*],
+            removed: $removed,
+            is_cgroup_v1: $is_cgroup_v1,
+        }),*]
+    };
 }
 
 /// A mark that is part of another's comes after it.
-const DISTRIBUTIONS: &[RemovedDistribution] = &[
-    row(
-        "Amazon Linux 2",
-        &["amzn2-ami", "amazonlinux-2-", "al2-ami"],
-        Some(36),
-        true,
-    ),
-    row("Amazon Linux 2023", &["al2023"], None, false),
-    row("CentOS 7", &["centos-7", "centos linux 7"], Some(23), true),
-    row("CentOS 8", &["centos-8", "centos linux 8"], Some(23), true),
-    row(
-        "CoreOS",
-        &["coreos-stable", "coreos-beta", "coreos-alpha"],
-        Some(18),
-        true,
-    ),
-    row(
-        "Debian 8",
-        &["debian-jessie", "debian-8", "-jessie-"],
-        Some(18),
-        true,
-    ),
-    row(
-        "Debian 9",
-        &["debian-stretch", "debian-9", "-stretch-"],
-        Some(23),
-        true,
-    ),
-    row("Debian 10", &["debian-10", "debian-buster"], Some(36), true),
-    row("Debian 11", &["debian-11", "debian-bullseye"], None, false),
-    row("Debian 12", &["debian-12", "debian-bookworm"], None, false),
-    row("Debian 13", &["debian-13", "debian-trixie"], None, false),
-    row("kope.io's image", &["kope.io/"], Some(23), true),
-    row("RHEL 7", &["rhel-7"], Some(23), true),
-    row("RHEL 8", &["rhel-8"], None, true),
-    row("RHEL 9", &["rhel-9"], None, false),
-    row("Rocky 8", &["rocky-8"], None, true),
-    row("Rocky 9", &["rocky-9"], None, false),
-    row("Ubuntu 16.04", &["ubuntu-xenial", "16.04"], Some(20), true),
-    row("Ubuntu 18.04", &["ubuntu-bionic", "18.04"], Some(28), true),
-    row("Ubuntu 20.04", &["ubuntu-focal", "20.04"], Some(36), true),
-    row("Ubuntu 22.04", &["ubuntu-jammy", "22.04"], None, false),
-    row("Ubuntu 24.04", &["ubuntu-noble", "24.04"], None, false),
-];
+const DISTRIBUTIONS: &[RemovedDistribution] = distributions! {
+    "Amazon Linux 2" ["amzn2-ami" "amazonlinux-2-" "al2-ami"] Some(36), true;
+    "Amazon Linux 2023" ["al2023"] None, false;
+    "CentOS 7" ["centos-7" "centos linux 7"] Some(23), true;
+    "CentOS 8" ["centos-8" "centos linux 8"] Some(23), true;
+    "CoreOS" ["coreos-stable" "coreos-beta" "coreos-alpha"] Some(18), true;
+    "Debian 8" ["debian-jessie" "debian-8" "-jessie-"] Some(18), true;
+    "Debian 9" ["debian-stretch" "debian-9" "-stretch-"] Some(23), true;
+    "Debian 10" ["debian-10" "debian-buster"] Some(36), true;
+    "Debian 11" ["debian-11" "debian-bullseye"] None, false;
+    "Debian 12" ["debian-12" "debian-bookworm"] None, false;
+    "Debian 13" ["debian-13" "debian-trixie"] None, false;
+    "kope.io's image" ["kope.io/"] Some(23), true;
+    "RHEL 7" ["rhel-7"] Some(23), true;
+    "RHEL 8" ["rhel-8"] None, true;
+    "RHEL 9" ["rhel-9"] None, false;
+    "Rocky 8" ["rocky-8"] None, true;
+    "Rocky 9" ["rocky-9"] None, false;
+    "Ubuntu 16.04" ["ubuntu-xenial" "16.04"] Some(20), true;
+    "Ubuntu 18.04" ["ubuntu-bionic" "18.04"] Some(28), true;
+    "Ubuntu 20.04" ["ubuntu-focal" "20.04"] Some(36), true;
+    "Ubuntu 22.04" ["ubuntu-jammy" "22.04"] None, false;
+    "Ubuntu 24.04" ["ubuntu-noble" "24.04"] None, false;
+};
 
 /// The distribution of an image, where its name says it; an id such as `ami-0a1b` says nothing.
 pub(in crate::preview) fn distribution_of_image(
