@@ -122,16 +122,12 @@ impl ManagedFiles {
 
     /// What a boot that did not come to its end leaves: what it noted, and for all else what was known before.
     #[must_use]
-    pub fn or(mut self, before: &Self) -> Self {
-        for (path, file) in &before.files {
-            self.files.entry(path.clone()).or_insert(file.clone());
-        }
-        for (path, program) in &before.programs {
-            let entry = self.programs.entry(path.clone());
-            entry.or_insert(program.clone());
-        }
-        self.units.extend(before.units.iter().cloned());
-        self
+    pub fn or(self, before: &Self) -> Self {
+        let mut all = before.clone();
+        all.files.extend(self.files);
+        all.programs.extend(self.programs);
+        all.units.extend(self.units);
+        all
     }
 }
 

@@ -7,6 +7,7 @@ mod access;
 
 pub use access::{AccessRule, access_rules};
 
+use crate::addon_mode::KUBECONFIG;
 use crate::expected::node_name;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::facts::InstanceFacts;
@@ -14,9 +15,6 @@ use quake_model::spec::NodeSpec;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
-
-/// The kubeconfig of a control plane by which protokube, and kops-channels after it, came to the API server.
-const ADMINISTRATOR: &str = "/var/lib/kops/kubeconfig";
 
 /// A taint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -125,7 +123,8 @@ pub fn node_identity(spec: &NodeSpec, instance: &InstanceFacts) -> Option<NodeId
     Some(NodeIdentity {
         node,
         kubeconfig: if is_control_plane {
-            ADMINISTRATOR.to_owned()
+            // By it protokube, and kops-channels after it, came to the API server.
+            KUBECONFIG.to_owned()
         } else {
             kubelets.clone()
         },

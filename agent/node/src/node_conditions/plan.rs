@@ -4,15 +4,13 @@
 //! A taint of an earlier configuration is removed, too, whatever the conditions are: nobody asks for it any more.
 
 use super::{Apply, ConditionKind, RemoverChoice, StartupTaint};
+use crate::addon_mode::KUBECONFIG;
 use crate::expected::node_name;
 use crate::node_identity::{Taint, node_place};
 use quake_model::cluster_object::ObjectPlace;
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{NodeSpec, Role};
-
-/// The kubeconfig of a control plane, whose certificate may do everything.
-const ADMINISTRATOR: &str = crate::addon_mode::KUBECONFIG;
 
 /// What the keys of the Node Readiness Controller's taints begin with (`NodeReadinessRuleSpec`, kubernetes-sigs/node-readiness-controller
 /// v0.5.0).
@@ -173,7 +171,8 @@ fn remover(spec: &NodeSpec, requested: &StartupTaint) -> Result<Remover, Fault> 
                 "--startup-taint {CONTROLLER_PREFIX}quake.io-starting, and a NodeReadinessRule for the same key"
             )))
         }
-        RemoverChoice::Agent if spec.is_control_plane() => by(ADMINISTRATOR),
+        // Its certificate may do everything.
+        RemoverChoice::Agent if spec.is_control_plane() => by(KUBECONFIG),
         // The certificate that all nodes of the cluster share is no node's, and NodeRestriction is not about it.
         RemoverChoice::Agent
             if spec.node_object.is_some()

@@ -2,7 +2,7 @@
 //!
 //! The agent writes none where a `DaemonSet` does, and removes none: it says which file is in the way, and waits.
 
-use super::pods::{ended, has_ended_badly, with_log};
+use super::pods::{SHOWN, ended, has_ended_badly, with_log};
 use quake_formats::image_pull::pull_refused;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{NodeObject, PodsSeen};
@@ -11,9 +11,6 @@ use quake_model::pod_networks::{
     META, Network, OF_TEMPLATE, STAND_IN, is_configuration, of_file, of_word,
 };
 use serde_json::Value;
-
-/// How much of a line is shown, in bytes.
-const SHOWN: usize = 300;
 
 /// A pod network, and where the runtime reads its configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

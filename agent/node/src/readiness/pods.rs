@@ -6,7 +6,7 @@ use quake_model::facts::{PodFound, PodSeen, PodsSeen, ProbeFacts};
 use quake_model::fault::{Code, Fault};
 
 /// How much of a line is shown, in bytes.
-const SHOWN: usize = 300;
+pub(super) const SHOWN: usize = 300;
 
 /// Whether a component lives by what it answered.
 ///
