@@ -4,7 +4,7 @@ use super::{
     AssetSpec, Component, ControlPlane, EtcdCluster, FileAsset, Hook, ImageSpec, InternalNames,
     Kubelet, Networking, Runtime,
 };
-use crate::item::Item;
+use crate::item::{File, Item, Unit};
 use crate::location::Location;
 use crate::step::Condition;
 use crate::words::words;
@@ -187,6 +187,21 @@ impl NodeSpec {
     /// node need not wait for the volumes.
     pub fn holds_etcd_back(&self) -> bool {
         self.etcd.iter().any(|cluster| cluster.manifest.is_some())
+    }
+
+    /// The files that are items of their own.
+    pub fn files(&self) -> impl Iterator<Item = &File> {
+        self.items.iter().filter_map(Item::file)
+    }
+
+    /// The file at `path`, if it is an item of its own.
+    pub fn file_at(&self, path: &str) -> Option<&File> {
+        self.files().find(|file| file.path == path)
+    }
+
+    /// The units that the node must have.
+    pub fn units(&self) -> impl Iterator<Item = &Unit> {
+        self.items.iter().filter_map(Item::unit)
     }
 
     /// Whether the node runs the control plane and etcd.

@@ -35,11 +35,7 @@ pub(crate) fn expect(expected: &mut Expected, spec: &NodeSpec) {
 }
 
 fn api_server(spec: &NodeSpec) -> Option<&str> {
-    let mut files = spec.items.iter().filter_map(Item::file);
-    match &files
-        .find(|file| file.path == spec.kubelet.kubeconfig_path)?
-        .source
-    {
+    match &spec.file_at(&spec.kubelet.kubeconfig_path)?.source {
         Source::Kubeconfig(kubeconfig) => Some(&kubeconfig.server),
         Source::Bytes(_) | Source::Issued { .. } => None,
     }

@@ -3,7 +3,7 @@
 
 use super::manager_flags::ManagerFlags;
 use quake_model::expected::{ExpectedClient, ExpectedMember, ExpectedPod};
-use quake_model::item::{File, Item, Source};
+use quake_model::item::{File, Source};
 use quake_model::spec::NodeSpec;
 
 /// Completes each member of `members` whose manifest this node has.
@@ -14,7 +14,7 @@ pub(super) fn complete(members: &mut [ExpectedMember], spec: &NodeSpec) {
         let Some(path) = cluster.and_then(|cluster| cluster.manifest.as_deref()) else {
             continue;
         };
-        if let Some(flags) = file_at(spec, path).and_then(flags_of) {
+        if let Some(flags) = spec.file_at(path).and_then(flags_of) {
             complete_one(member, spec, path, flags);
         }
     }
@@ -52,19 +52,8 @@ fn certificate<'a>(spec: &'a NodeSpec, etcd: &str) -> Option<&'a str> {
         "cilium" => "/cilium/etcd-client-cilium.crt",
         _ => "/kube-apiserver/etcd-client.crt",
     };
-    let mut paths = spec
-        .items
-        .iter()
-        .filter_map(Item::file)
-        .map(|file| file.path.as_str());
+    let mut paths = spec.files().map(|file| file.path.as_str());
     paths.find(|path| path.ends_with(name))
-}
-
-fn file_at<'a>(spec: &'a NodeSpec, path: &str) -> Option<&'a File> {
-    spec.items
-        .iter()
-        .filter_map(Item::file)
-        .find(|file| file.path == path)
 }
 
 /// A manifest that cannot be read was refused when the spec was made.

@@ -4,14 +4,11 @@
 //! kubelet is restarted as at a boot: its unit names what it reads. Of pods, kube-apiserver reads its certificates again by
 //! itself; the others read a kubeconfig when they start, so their containers are ended and kubelet starts them again.
 
-use quake_formats::yaml::parse;
-use quake_model::item::{File, Item, Source, UnitState};
+use crate::pod::static_pods;
+use quake_model::item::{File, Source, UnitState};
 use quake_model::spec::NodeSpec;
 use serde_json::Value;
 use std::collections::BTreeSet;
-
-/// Where the manifests of static pods are.
-const MANIFESTS: &str = "/etc/kubernetes/manifests/";
 
 /// Directories that pods of DaemonSets mount, and the containers that read them when they start.
 const ELSEWHERE: &[(&str, &str)] = &[
@@ -32,22 +29,14 @@ pub fn files(spec: &NodeSpec, orders: &BTreeSet<String>) -> BTreeSet<String> {
         Source::Issued { order, .. } => orders.contains(order),
         Source::Kubeconfig(kubeconfig) => orders.contains(&kubeconfig.order),
     };
-    spec.items
-        .iter()
-        .filter_map(Item::file)
-        .filter(holds)
-        .map(|file| file.path.clone())
-        .collect()
+    let files = spec.files().filter(holds);
+    files.map(|file| file.path.clone()).collect()
 }
 
 /// The units that run and read any of these files.
 pub fn units<'a>(spec: &'a NodeSpec, paths: &BTreeSet<String>) -> Vec<&'a str> {
-    let units = spec
-        .items
-        .iter()
-        .filter_map(Item::unit)
-        .filter(|unit| unit.state == UnitState::Running);
-    units
+    spec.units()
+        .filter(|unit| unit.state == UnitState::Running)
         .filter(|unit| unit.inputs.iter().any(|input| paths.contains(input)))
         .map(|unit| unit.name.as_str())
         .collect()
@@ -55,14 +44,7 @@ pub fn units<'a>(spec: &'a NodeSpec, paths: &BTreeSet<String>) -> Vec<&'a str> {
 
 /// The containers that read any of these files, and only when they start.
 pub fn containers(spec: &NodeSpec, paths: &BTreeSet<String>) -> BTreeSet<String> {
-    let manifests = spec
-        .items
-        .iter()
-        .filter_map(Item::file)
-        .filter(|file| file.path.starts_with(MANIFESTS));
-    let mut found: BTreeSet<String> = manifests
-        .filter_map(File::text)
-        .filter_map(|text| parse("a static pod", &text).ok())
+    let mut found: BTreeSet<String> = static_pods(spec)
         .flat_map(|pod| readers(&pod.to_json(), paths))
         .collect();
     for (folder, container) in ELSEWHERE {

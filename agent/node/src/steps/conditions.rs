@@ -1,17 +1,14 @@
 //! What a node of this kops generation is awaited for, in the order in which one thing needs another: the first that does not come
 //! about is the cause.
 
+use super::runs;
 use crate::expected::network_word;
-use quake_formats::yaml;
-use quake_model::item::{File, Item, Source, UnitState};
+use crate::pod;
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::Condition;
 
 /// Where the runtime reads the pod network's configuration.
 const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
-
-/// Where kubelet reads the pods that it runs by itself.
-const MANIFESTS: &str = "/etc/kubernetes/manifests/";
 
 /// The sidecar that asks the API server with a certificate of its own, for the API server answers no stranger.
 const HEALTH_CHECK: &str = "/etc/kubernetes/kube-apiserver-healthcheck/";
@@ -24,8 +21,7 @@ const CONTROLLERS: [(&str, u16); 2] = [
 
 /// What is awaited, where the builders of this node make it: a kubelet that is held back is not asked.
 pub fn conditions(spec: &NodeSpec) -> Vec<Condition> {
-    let kubelet = |item: &Item| matches!(item, Item::Unit(unit) if unit.name == "kubelet.service" && unit.state == UnitState::Running);
-    if spec.role == Role::Bastion || !spec.items.iter().any(kubelet) {
+    if spec.role == Role::Bastion || !runs(spec, "kubelet.service") {
         return Vec::new();
     }
     let mut conditions = vec![
@@ -62,7 +58,9 @@ pub(super) fn kubelet_healthz(spec: &NodeSpec) -> String {
 
 /// The pods that kubelet runs from files, by the names in their manifests: etcd before the API server, that before all else.
 pub fn static_pods(spec: &NodeSpec) -> Vec<String> {
-    let mut pods: Vec<String> = manifests(spec).filter_map(pod_of).collect();
+    let names = pod::static_pods(spec)
+        .filter_map(|pod| pod.get("metadata")?.text_of("name").map(str::to_owned));
+    let mut pods: Vec<String> = names.collect();
     pods.sort_by_key(|pod| match pod.as_str() {
         pod if pod.starts_with("etcd-manager") => 0,
         "kube-apiserver" => 1,
@@ -71,31 +69,11 @@ pub fn static_pods(spec: &NodeSpec) -> Vec<String> {
     pods
 }
 
-/// The manifests of static pods.
-pub(super) fn manifests(spec: &NodeSpec) -> impl Iterator<Item = &File> {
-    spec.items
-        .iter()
-        .filter_map(Item::file)
-        .filter(|file| file.path.starts_with(MANIFESTS))
-}
-
-/// The name of a manifest's pod. Kubelet takes no manifest that cannot be read, and so nothing is awaited of it.
-fn pod_of(file: &File) -> Option<String> {
-    let Source::Bytes(contents) = &file.source else {
-        return None;
-    };
-    let text = std::str::from_utf8(&contents.0).ok()?;
-    let document = yaml::parse(&file.path, text).ok()?;
-    document.get("metadata")?.text_of("name").map(str::to_owned)
-}
-
 /// Where a component of a pod is asked for its health.
 fn health_of(spec: &NodeSpec, pod: &str) -> Option<Condition> {
     if pod == "kube-apiserver" {
-        let has_sidecar = spec
-            .items
-            .iter()
-            .any(|item| matches!(item, Item::File(file) if file.path.starts_with(HEALTH_CHECK)));
+        let mut files = spec.files();
+        let has_sidecar = files.any(|file| file.path.starts_with(HEALTH_CHECK));
         let url = match has_sidecar {
             true => "http://127.0.0.1:3990/livez",
             false => "https://127.0.0.1:443/livez",

@@ -1,10 +1,9 @@
 //! Images that the node will surely need, known before kubelet asks for them: those of its static pods, and the one of every
 //! pod's sandbox.
 
-use super::conditions::manifests;
-use crate::pod::containers;
-use quake_formats::yaml;
-use quake_model::item::{File, Item, Source};
+use crate::pod::{containers, static_pods};
+use quake_formats::yaml::Yaml;
+use quake_model::item::File;
 use quake_model::spec::NodeSpec;
 
 /// containerd's configuration, which names the sandbox's image where the cluster's spec does.
@@ -12,24 +11,19 @@ const CONTAINERD: &str = "/etc/containerd/config.toml";
 
 /// The names of these images, each once, the sandbox's first: no pod runs without it.
 pub fn early_images(spec: &NodeSpec) -> Vec<String> {
-    let sandbox = spec.items.iter().filter_map(|item| match item {
-        Item::File(file) if file.path == CONTAINERD => sandbox_of(text_of(file)?),
-        _ => None,
-    });
+    let runtime = spec.file_at(CONTAINERD).and_then(File::text);
+    let sandbox = runtime.and_then(|text| sandbox_of(&text));
+    let pods = static_pods(spec);
     let mut names: Vec<String> = Vec::new();
-    for name in sandbox.chain(manifests(spec).flat_map(images_of)) {
+    for name in sandbox
+        .into_iter()
+        .chain(pods.flat_map(|pod| images_of(&pod)))
+    {
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names
-}
-
-fn text_of(file: &File) -> Option<&str> {
-    match &file.source {
-        Source::Bytes(contents) => std::str::from_utf8(&contents.0).ok(),
-        _ => None,
-    }
 }
 
 /// `sandbox_image = "…"` up to containerd 1.7, `sandbox = "…"` from 2.0.
@@ -42,11 +36,8 @@ fn sandbox_of(text: &str) -> Option<String> {
     })
 }
 
-/// Kubelet takes no manifest that cannot be read, and so it pulls nothing for it.
-fn images_of(file: &File) -> Vec<String> {
-    let document = text_of(file).and_then(|text| yaml::parse(&file.path, text).ok());
-    let spec = document.as_ref().and_then(|document| document.get("spec"));
-    let images = spec.into_iter().flat_map(containers);
+fn images_of(pod: &Yaml) -> Vec<String> {
+    let images = pod.get("spec").into_iter().flat_map(containers);
     let images = images.filter_map(|container| container.text_of("image"));
     images.map(str::to_owned).collect()
 }
@@ -54,6 +45,7 @@ fn images_of(file: &File) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use quake_formats::yaml::parse;
 
     #[test]
     fn the_sandboxes_image_is_read_in_the_words_of_each_version() {
@@ -68,9 +60,8 @@ mod tests {
     fn a_static_pods_images_are_those_of_all_its_containers() {
         let manifest =
             "spec:\n  initContainers: [{image: a}]\n  containers: [{image: b}, {name: none}]\n";
-        let file = |text: &str| File::plain("/etc/kubernetes/manifests/p.manifest", text);
-        assert_eq!(images_of(&file(manifest)), ["a", "b"]);
-        assert_eq!(images_of(&file("spec: [")), [""; 0]);
-        assert_eq!(images_of(&file("metadata: {}")), [""; 0]);
+        let images = |text: &str| images_of(&parse("p.manifest", text).expect("it is YAML"));
+        assert_eq!(images(manifest), ["a", "b"]);
+        assert_eq!(images("metadata: {}"), [""; 0]);
     }
 }

@@ -49,8 +49,7 @@ pub fn files(
     // A directory's mode and owner are set before a file of it is written by somebody else than root.
     actions.sort_by_key(|action| !matches!(action, Action::MakeDirectory { .. }));
     let mut seen = BTreeSet::new();
-    let files = spec.items.iter().filter_map(Item::file);
-    let pending = files.flat_map(|file| &file.on_change);
+    let pending = spec.files().flat_map(|file| &file.on_change);
     let pending: Vec<Action> = pending
         .filter(|reaction| seen.insert(reaction.subject()))
         .cloned()
@@ -68,12 +67,7 @@ pub fn files(
 pub fn etcd_manifests(spec: &NodeSpec) -> Result<Vec<Step>, Fault> {
     let (issued, owners) = (Issued::default(), Owners::default());
     let mut steps = Vec::new();
-    for file in spec
-        .items
-        .iter()
-        .filter_map(Item::file)
-        .filter(|file| is_held(spec, file))
-    {
+    for file in spec.files().filter(|file| is_held(spec, file)) {
         if let Some(file) = write(file, &issued, &owners)? {
             steps.push(Step::new(Phase::Storage, Action::WriteFile(file)));
         }
@@ -89,10 +83,7 @@ fn is_held(spec: &NodeSpec, file: &File) -> bool {
 
 /// What must follow a change of the file at `path`.
 pub fn reactions<'a>(spec: &'a NodeSpec, path: &str) -> &'a [Reaction] {
-    let mut files = spec.items.iter().filter_map(Item::file);
-    files
-        .find(|file| file.path == path)
-        .map_or(&[], |file| &file.on_change)
+    spec.file_at(path).map_or(&[], |file| &file.on_change)
 }
 
 pub(super) fn write(

@@ -4,7 +4,7 @@
 //! What is brought up so early is planned again with everything else, and holds then.
 
 use super::files::write;
-use super::services::{RUNTIME, units, wanted};
+use super::services::{RUNTIME, wanted};
 use super::sources::Issued;
 use super::{Owners, steps_of};
 use quake_model::digest::Digest;
@@ -46,7 +46,7 @@ pub fn runtime_assets(spec: &NodeSpec) -> Option<BTreeSet<Digest>> {
 fn runtime(spec: &NodeSpec) -> Option<&Unit> {
     let is_ours =
         |unit: &&Unit| RUNTIME.contains(&unit.name.as_str()) && unit.state == UnitState::Running;
-    units(spec).find(is_ours)
+    spec.units().find(is_ours)
 }
 
 /// Whether a unit is to go before the runtime.
@@ -56,10 +56,9 @@ fn has_forerunner(spec: &NodeSpec, runtime: &Unit) -> bool {
             .filter(|line| line.trim_start().starts_with("Before="))
             .any(|line| line.contains(&runtime.name))
     };
-    let mut texts = units(spec).filter_map(|unit| unit.file.as_ref());
-    let mut files = spec.items.iter().filter_map(Item::file);
+    let mut texts = spec.units().filter_map(|unit| unit.file.as_ref());
     texts.any(|file| goes_before(&file.text))
-        || files.any(|file| {
+        || spec.files().any(|file| {
             file.path.contains("/systemd/") && file.text().is_some_and(|text| goes_before(&text))
         })
 }

@@ -35,18 +35,22 @@ pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     let mut steps: Vec<Step> = conditions
         .map(|condition| Step::new(Phase::Services, Action::Await(condition)))
         .collect();
-    let (last, first): (Vec<&Unit>, Vec<&Unit>) =
-        units(spec).partition(|unit| is_kubelet(unit) || requires_kubelet(spec, unit));
+    let (last, first): (Vec<&Unit>, Vec<&Unit>) = spec
+        .units()
+        .partition(|unit| is_kubelet(unit) || requires_kubelet(spec, unit));
     steps.extend(first.into_iter().map(start));
     steps.extend(strangers(spec).map(|unit| Step::new(Phase::Services, unread(&unit))));
-    if units(spec).any(|unit| RUNTIME.contains(&unit.name.as_str())) {
+    if spec
+        .units()
+        .any(|unit| RUNTIME.contains(&unit.name.as_str()))
+    {
         steps.extend(images::imports(spec, known));
     }
     steps.extend(pulls(spec));
     let (kubelet, rest): (Vec<&Unit>, Vec<&Unit>) =
         last.into_iter().partition(|unit| is_kubelet(unit));
     steps.extend(kubelet.into_iter().chain(rest).map(start));
-    let waited_for = units(spec).filter(|unit| unit.state == UnitState::Running);
+    let waited_for = spec.units().filter(|unit| unit.state == UnitState::Running);
     let waited_for =
         waited_for.filter(|unit| is_kubelet(unit) || RUNTIME.contains(&unit.name.as_str()));
     steps.extend(waited_for.map(|unit| {
@@ -62,10 +66,6 @@ pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
     steps
 }
 
-pub(super) fn units(spec: &NodeSpec) -> impl Iterator<Item = &Unit> {
-    spec.items.iter().filter_map(Item::unit)
-}
-
 /// Whether the unit's file says that it requires kubelet, as a hook's may.
 fn requires_kubelet(spec: &NodeSpec, unit: &Unit) -> bool {
     let requires = |text: &str| {
@@ -73,10 +73,10 @@ fn requires_kubelet(spec: &NodeSpec, unit: &Unit) -> bool {
         lines.any(|line| line.starts_with("Requires=") && line.contains(KUBELET))
     };
     let own = format!("{UNIT_FOLDER}/{}", unit.name);
-    let mut files = spec.items.iter().filter_map(Item::file);
     match &unit.file {
         Some(file) => requires(&file.text),
-        None => files
+        None => spec
+            .files()
             .find(|file| file.path.ends_with(&own))
             .and_then(File::text)
             .is_some_and(|text| requires(&text)),
@@ -101,8 +101,8 @@ fn pulls(spec: &NodeSpec) -> impl Iterator<Item = Step> {
 /// Units whose files are the node's and of which nothing else is said, such as a file asset of the operator's: systemd reads
 /// their files again when they change, and that is all.
 fn strangers(spec: &NodeSpec) -> impl Iterator<Item = String> {
-    let known: BTreeSet<&str> = units(spec).map(|unit| unit.name.as_str()).collect();
-    let names = spec.items.iter().filter_map(Item::file).filter_map(|file| {
+    let known: BTreeSet<&str> = spec.units().map(|unit| unit.name.as_str()).collect();
+    let names = spec.files().filter_map(|file| {
         let (folder, name) = file.path.rsplit_once('/')?;
         let is_unit = SUFFIXES.iter().any(|suffix| name.ends_with(suffix));
         (is_unit && folder.ends_with(UNIT_FOLDER)).then_some(name)
@@ -137,5 +137,6 @@ pub(super) fn wanted(unit: &Unit) -> StartUnit {
 
 /// Whether a unit of this name is to run.
 pub fn runs(spec: &NodeSpec, name: &str) -> bool {
-    units(spec).any(|unit| unit.name == name && unit.state == UnitState::Running)
+    let mut units = spec.units();
+    units.any(|unit| unit.name == name && unit.state == UnitState::Running)
 }
