@@ -8,7 +8,6 @@ use super::control_plane::etcd_manifest_path;
 use super::manager_flags::ManagerFlags;
 use crate::config::current::read_cluster;
 use quake_model::fault::{Code, Fault};
-use quake_model::location::Location;
 use quake_model::spec::{EtcdCluster, EtcdProvider};
 
 /// The etcd clusters that this node runs members of; none on other nodes, and none while an instance of a warm pool is
@@ -46,7 +45,7 @@ pub(super) fn etcd_clusters(context: &Context<'_>) -> Result<Vec<EtcdCluster>, F
             }
         };
         clusters.push(EtcdCluster {
-            backup_store: backup_store(&flags, found.backup_store.clone()),
+            backup_store: flags.backup_store().or(found.backup_store),
             manifest: Some(etcd_manifest_path(location)),
             ..found
         });
@@ -66,13 +65,6 @@ fn unnamed(name: &str) -> EtcdCluster {
         backup_store: None,
         manifest: None,
     }
-}
-
-/// Where etcd-manager itself looks for backups, and else where the spec says.
-fn backup_store(flags: &ManagerFlags, stated: Option<Location>) -> Option<Location> {
-    let flag = flags.backup_store.as_deref();
-    let used = flag.and_then(|store| store.trim_end_matches('/').parse().ok());
-    used.or(stated)
 }
 
 fn disagrees(source: &str, summary: String) -> Fault {

@@ -4,9 +4,10 @@ pub use quake_model::facts::EniCapacity;
 use std::collections::BTreeMap;
 
 /// Where an instance of a warm pool is in its life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Lifecycle {
     /// It serves, or is about to.
+    #[default]
     InService,
     /// It is set up now and stopped until it is needed.
     Warming,
@@ -30,7 +31,7 @@ pub struct LoginUser {
 }
 
 /// What was observed of the machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Machine {
     pub public_ip: Option<String>,
     pub ipv6: Option<String>,
@@ -49,24 +50,6 @@ pub struct Machine {
     pub login_users: BTreeMap<String, LoginUser>,
     /// The startup taint that its operator asks for, `key=value:Effect`.
     pub startup_taint: Option<String>,
-}
-
-impl Default for Machine {
-    /// An instance in service of which nothing special is known.
-    fn default() -> Self {
-        Self {
-            startup_taint: None,
-            public_ip: None,
-            ipv6: None,
-            lifecycle: Lifecycle::InService,
-            runs_resolved: false,
-            has_bpf_filesystem: false,
-            has_nvidia_gpu: false,
-            eni_capacity: None,
-            interfaces: BTreeMap::new(),
-            login_users: BTreeMap::new(),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -3,30 +3,18 @@
 use quake_formats::tags::CLUSTER_TAG;
 use quake_formats::yaml;
 use quake_model::fault::Fault;
+use quake_model::location::Location;
 use quake_volumes::{CONTROL_PLANE_TAGS, member_tag};
+use std::collections::BTreeMap;
 
-/// What one manifest of etcd-manager says: its pod, and the flags that name volumes, backups and ports.
+/// What one manifest of etcd-manager says: its pod, and the flags of its containers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct ManagerFlags {
     pub(super) pod: Option<String>,
-    /// `--volume-provider`.
-    pub(super) provider: Option<String>,
-    /// `--volume-name-tag`: the tag whose value names the member.
-    pub(super) name_tag: Option<String>,
     /// `--volume-tag`, each a key or `key=value`.
-    pub(super) tags: Vec<String>,
-    /// `--backup-store`.
-    pub(super) backup_store: Option<String>,
-    /// `--cluster-name`: a member's name begins with it.
-    pub(super) cluster_name: Option<String>,
-    /// `--dns-suffix`: the name of a member's host ends with it.
-    dns_suffix: Option<String>,
-    /// `--client-urls`.
-    client_urls: Option<String>,
-    /// `--peer-urls`.
-    peer_urls: Option<String>,
-    /// `--grpc-port`: where etcd-manager's processes reach each other.
-    grpc_port: Option<String>,
+    tags: Vec<String>,
+    /// All others by their names, the last of each.
+    flags: BTreeMap<String, String>,
 }
 
 impl ManagerFlags {
@@ -47,30 +35,26 @@ impl ManagerFlags {
                 .filter_map(|word| word.strip_prefix("--")?.split_once('='))
             {
                 let value = value.to_owned();
-                match name {
-                    "volume-provider" => flags.provider = Some(value),
-                    "volume-name-tag" => flags.name_tag = Some(value),
-                    "volume-tag" => flags.tags.push(value),
-                    "backup-store" => flags.backup_store = Some(value),
-                    "cluster-name" => flags.cluster_name = Some(value),
-                    "dns-suffix" => flags.dns_suffix = Some(value),
-                    "client-urls" => flags.client_urls = Some(value),
-                    "peer-urls" => flags.peer_urls = Some(value),
-                    "grpc-port" => flags.grpc_port = Some(value),
-                    _ => {}
+                if name == "volume-tag" {
+                    flags.tags.push(value);
+                } else {
+                    flags.flags.insert(name.to_owned(), value);
                 }
             }
         }
         Ok(flags)
     }
 
+    fn flag(&self, name: &str) -> Option<&str> {
+        self.flags.get(name).map(String::as_str)
+    }
+
     /// The etcd cluster whose volumes these flags take; `None` for a pod that takes none of EC2.
     pub(super) fn etcd(&self) -> Option<&str> {
-        let is_ec2 = self.provider.as_deref() == Some("aws");
-        let name = self
-            .name_tag
-            .as_deref()?
-            .strip_prefix(member_tag("").as_str())?;
+        let is_ec2 = self.flag("volume-provider") == Some("aws");
+        // The tag whose value names the member.
+        let tag = self.flag("volume-name-tag")?;
+        let name = tag.strip_prefix(member_tag("").as_str())?;
         is_ec2.then_some(name)
     }
 
@@ -91,23 +75,29 @@ impl ManagerFlags {
             .map(String::as_str)
     }
 
+    /// Where etcd-manager itself looks for backups.
+    pub(super) fn backup_store(&self) -> Option<Location> {
+        let store = self.flag("backup-store")?;
+        store.trim_end_matches('/').parse().ok()
+    }
+
     /// The port on which the members answer clients.
     pub(super) fn client_port(&self) -> Option<u16> {
-        port_of(self.client_urls.as_deref()?)
+        port_of(self.flag("client-urls")?)
     }
 
     /// The ports on which the members, and etcd-manager's processes beside them, reach each other.
     pub(super) fn peer_ports(&self) -> Vec<u16> {
-        let peers = self.peer_urls.as_deref().and_then(port_of);
-        let grpc = self.grpc_port.as_deref();
+        let peers = self.flag("peer-urls").and_then(port_of);
+        let grpc = self.flag("grpc-port");
         let grpc = grpc.and_then(|port| port.parse().ok());
         peers.into_iter().chain(grpc).collect()
     }
 
     /// The name of a member's host, as etcd-manager writes it into `/etc/hosts`: `etcd-a.internal.<cluster>`.
     pub(super) fn host_of(&self, member: &str) -> Option<String> {
-        let name = self.cluster_name.as_deref()?;
-        let suffix = self.dns_suffix.as_deref()?.trim_start_matches('.');
+        let name = self.flag("cluster-name")?;
+        let suffix = self.flag("dns-suffix")?.trim_start_matches('.');
         Some(format!("{name}-{member}.{suffix}"))
     }
 }
