@@ -120,6 +120,13 @@ impl<'a> Context<'a> {
         requested.is_some_and(|gvisor| gvisor.is_set("enabled")) && self.boot.role == Role::Worker
     }
 
+    /// Whether the cluster's `authentication` has the `kind`.
+    pub fn authenticates_by(&self, kind: &str) -> bool {
+        let config = self.config.api_server.as_ref();
+        let authentication = config.and_then(|config| config.section("Authentication"));
+        authentication.is_some_and(|authentication| authentication.has(kind))
+    }
+
     /// The API server's name inside the cluster's network.
     pub fn api_internal_name(&self) -> String {
         format!("api.internal.{}", self.config.cluster)
@@ -156,12 +163,8 @@ impl<'a> Context<'a> {
 
     /// The pinned files whose name `holds`.
     pub fn assets(&self, holds: impl Fn(&str) -> bool) -> Vec<&'a AssetSpec> {
-        let config: &'a NodeupConfig = self.config;
-        config
-            .assets
-            .iter()
-            .filter(|asset| holds(&asset.name))
-            .collect()
+        let assets = self.config.assets.iter();
+        assets.filter(|asset| holds(&asset.name)).collect()
     }
 
     /// The one pinned file called `name`, put at `path`.
@@ -193,11 +196,10 @@ impl<'a> Context<'a> {
     ///
     /// `None` before the archives are in the store: before all of them where none that is there has such a file.
     pub fn members(&self, holds: impl Fn(&str) -> bool) -> Option<Vec<(&'a Digest, &'a str)>> {
-        let members: &'a BTreeMap<_, Vec<String>> = self.inputs.members;
+        let (config, members) = (self.config, self.members);
         if members.is_empty() {
             return None;
         }
-        let config: &'a NodeupConfig = self.config;
         let mut found: BTreeMap<&str, &Digest> = BTreeMap::new();
         for asset in &config.assets {
             let names = members.get(&asset.digest).map_or(&[][..], Vec::as_slice);
@@ -212,12 +214,8 @@ impl<'a> Context<'a> {
         if found.is_empty() && archives.any(|asset| !members.contains_key(&asset.digest)) {
             return None;
         }
-        Some(
-            found
-                .into_iter()
-                .map(|(name, digest)| (digest, name))
-                .collect(),
-        )
+        let found = found.into_iter();
+        Some(found.map(|(name, digest)| (digest, name)).collect())
     }
 
     /// The CAs called `name`, PEM, of all generations to trust.
@@ -226,15 +224,12 @@ impl<'a> Context<'a> {
     ///
     /// `config.missing-key`.
     pub fn ca_bundle(&self, name: &str) -> Result<&'a str, Fault> {
-        let (boot, config): (&'a BootConfig, &'a NodeupConfig) = (self.boot, self.config);
         // A worker is told its cluster's CA by its user data: who sends the configuration could name another.
-        if let (Origin::Server(server), KUBERNETES_CA) = (&boot.origin, name) {
+        if let (Origin::Server(server), KUBERNETES_CA) = (&self.boot.origin, name) {
             return Ok(&server.ca_bundle);
         }
-        let found = config.ca_bundle.get(name);
-        found
-            .map(String::as_str)
-            .ok_or_else(|| self.missing(&format!("CAs.{name}")))
+        let found = self.config.ca_bundle.get(name).map(String::as_str);
+        found.ok_or_else(|| self.missing(&format!("CAs.{name}")))
     }
 
     /// The id of the generation of the keyset `name` that signs.
@@ -243,11 +238,9 @@ impl<'a> Context<'a> {
     ///
     /// `config.missing-key`.
     pub fn keypair_id(&self, name: &str) -> Result<&'a str, Fault> {
-        let config: &'a NodeupConfig = self.config;
-        let found = config.keypair_ids.get(name).filter(|id| !id.is_empty());
-        found
-            .map(String::as_str)
-            .ok_or_else(|| self.missing(&format!("KeypairIDs.{name}")))
+        let found = self.config.keypair_ids.get(name).map(String::as_str);
+        let found = found.filter(|id| !id.is_empty());
+        found.ok_or_else(|| self.missing(&format!("KeypairIDs.{name}")))
     }
 
     /// The fault for a key that the nodeup configuration lacks.
@@ -301,8 +294,7 @@ impl<'a> Context<'a> {
     /// As [`keypair_id`](Self::keypair_id); `credentials.missing` where the keyset, or that generation of it, is not there.
     pub fn keypair(&self, keyset: &str) -> Result<&'a Keypair, Fault> {
         let id = self.keypair_id(keyset)?;
-        let objects: &'a Objects = self.objects;
-        let bundle = objects.keysets.get(keyset).ok_or_else(|| {
+        let bundle = self.objects.keysets.get(keyset).ok_or_else(|| {
             let summary = format!("the keyset {keyset} is not in the state store");
             Fault::new(Code::CredentialsMissing, summary).seen("keyset", keyset)
         })?;

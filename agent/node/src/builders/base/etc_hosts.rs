@@ -20,7 +20,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if context.is_control_plane() && context.config.settings.has_no_dns {
         records.push(record(&internal, LOOPBACK));
         let api = context.config.api_server.as_ref();
-        let api = api.and_then(|section| section.section("API", "APISpec"));
+        let api = api.and_then(|section| section.section("API"));
         let public = api.as_ref().and_then(|api| api.text("publicName"));
         records.extend(public.map(|name| record(name, LOOPBACK)));
     } else {

@@ -110,7 +110,7 @@ fn text(unit: &str, hook: &Section) -> Option<String> {
     if hook.is_set("useRawManifest") {
         return manifest.map(str::to_owned);
     }
-    let Some(container) = hook.section("execContainer", "ExecContainerAction") else {
+    let Some(container) = hook.section("execContainer") else {
         return manifest.map(|text| head(unit, hook).section("Service").raw(text).finish());
     };
     let image = container.text("image").map(str::trim);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 const NAME: &str = "kube-apiserver";
 
 /// Where kube-apiserver is told of a webhook that knows who somebody is.
-pub(super) const AUTHENTICATION: &str = "/etc/kubernetes/authn.config";
+pub(in crate::builders) const AUTHENTICATION: &str = "/etc/kubernetes/authn.config";
 
 /// The port of the sidecar that asks kube-apiserver for its health with a certificate, as kubelet cannot.
 const HEALTHCHECK_PORT: i64 = 3990;
@@ -28,7 +28,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let config = context.config.api_server.as_ref();
     let config = config.ok_or_else(|| context.missing("APIServerConfig"))?;
     let path = "APIServerConfig.KubeAPIServer";
-    let section = config.section("KubeAPIServer", "KubeAPIServerConfig");
+    let section = config.section("KubeAPIServer");
     let section = section.ok_or_else(|| context.missing(path))?;
 
     let mut pod = ComponentPod::new(context, NAME, &section, path, "150m")?;
@@ -49,11 +49,11 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     pod.pod.probes = probes(sidecar.is_none().then_some(port));
     pod.pod.sidecar = sidecar.unwrap_or_default();
     pod.pod.ports = vec![("https", port)];
-    mount(&mut pod, context, config, &section);
+    mount(&mut pod, context, &section);
     Ok(pod.items().into())
 }
 
-fn mount(pod: &mut ComponentPod, context: &Context<'_>, config: &Section, section: &Section) {
+fn mount(pod: &mut ComponentPod, context: &Context<'_>, section: &Section) {
     pod.write_log();
     pod.read_public_ca_bundle(context);
     pod.read("kubernetesca", &context.srv("ca.crt"));
@@ -68,18 +68,9 @@ fn mount(pod: &mut ComponentPod, context: &Context<'_>, config: &Section, sectio
     if let Some(directory) = section.text("auditPolicyFile").and_then(directory) {
         pod.read("auditconfigdir", directory);
     }
-    if ["aws", "kopeio"]
-        .iter()
-        .any(|kind| authenticates_by(config, kind))
-    {
+    if context.authenticates_by("aws") || context.authenticates_by("kopeio") {
         pod.read("authn-config", AUTHENTICATION);
     }
-}
-
-/// Whether the cluster's `authentication` has the `kind`.
-pub(super) fn authenticates_by(config: &Section, kind: &str) -> bool {
-    let authentication = config.section("Authentication", "AuthenticationSpec");
-    authentication.is_some_and(|authentication| authentication.has(kind))
 }
 
 fn directory(path: &str) -> Option<&str> {
@@ -93,9 +84,9 @@ fn annotations(context: &Context<'_>, config: &Section) -> Vec<(&'static str, St
     if context.config.settings.has_no_dns {
         return annotations;
     }
-    let api = config.section("API", "APISpec");
+    let api = config.section("API");
     let api = api.as_ref();
-    let balancer = api.and_then(|api| api.section("loadBalancer", "LoadBalancerAccessSpec"));
+    let balancer = api.and_then(|api| api.section("loadBalancer"));
     if !balancer.is_some_and(|balancer| balancer.is_set("useForInternalAPI")) {
         let name = context.api_internal_name();
         annotations.push(("dns.alpha.kubernetes.io/internal", name));

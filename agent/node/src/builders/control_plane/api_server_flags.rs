@@ -1,6 +1,6 @@
 //! kube-apiserver's flags: those of the cluster's configuration, and those that only the node can know.
 
-use super::api_server::{AUTHENTICATION, authenticates_by};
+use super::api_server::AUTHENTICATION;
 use crate::builders::Context;
 use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
@@ -24,7 +24,7 @@ pub(super) fn flags(context: &Context<'_>, config: &Section, section: &Section) 
     if config.text("EncryptionConfigSecretHash").is_some() {
         flags.set("encryption-provider-config", file("encryptionconfig.yaml"));
     }
-    if authenticates_by(config, "aws") {
+    if context.authenticates_by("aws") {
         flags.set("authentication-token-webhook-config-file", AUTHENTICATION);
     }
     // The two exclude each other, and kops itself sets the newer.
@@ -92,8 +92,8 @@ const OIDC: &[(&str, &str)] = &[
 
 /// People may show tokens of an identity provider.
 fn identify_by_tokens(flags: &mut FlagSet, config: &Section) {
-    let authentication = config.section("Authentication", "AuthenticationSpec");
-    let provider = authentication.and_then(|all| all.section("oidc", "OIDCAuthenticationSpec"));
+    let authentication = config.section("Authentication");
+    let provider = authentication.and_then(|all| all.section("oidc"));
     let Some(provider) = provider else { return };
     for (key, flag) in OIDC {
         if let Some(value) = provider.text(key) {

@@ -15,9 +15,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let shape = "KubeControllerManagerConfig";
-    let (mut pod, _) =
-        ComponentPod::of_control_plane(context, NAME, "KubeControllerManager", shape)?;
+    let (mut pod, _) = ComponentPod::of_control_plane(context, NAME, "KubeControllerManager")?;
     let plugins = context.config.kubelet.text("volumePluginDirectory");
     let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));

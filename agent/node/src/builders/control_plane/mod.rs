@@ -13,6 +13,7 @@ mod sidecar;
 mod static_pod;
 
 pub(super) use addons_pod::addons_pod;
+pub(super) use api_server::AUTHENTICATION;
 pub(super) use etcd_manifests::manifest_path as etcd_manifest_path;
 pub(super) use static_pod::{host_label, manifest_path};
 

@@ -22,8 +22,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let (pod, section) =
-        ComponentPod::of_control_plane(context, NAME, "KubeScheduler", "KubeSchedulerConfig")?;
+    let (pod, section) = ComponentPod::of_control_plane(context, NAME, "KubeScheduler")?;
     let mut items: Vec<Item> = complete(context, pod, &section).items().into();
     let assets = &context.config.file_assets;
     if !assets

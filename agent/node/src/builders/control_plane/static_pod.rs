@@ -76,11 +76,10 @@ impl ComponentPod {
         context: &Context<'_>,
         name: &'static str,
         key: &str,
-        shape: &'static str,
     ) -> Result<(Self, Section), Fault> {
         let path = format!("ControlPlaneConfig.{key}");
         let config = context.config.control_plane.as_ref();
-        let section = config.and_then(|config| config.section(key, shape));
+        let section = config.and_then(|config| config.section(key));
         let section = section.ok_or_else(|| context.missing(&path))?;
         let mut pod = Self::new(context, name, &section, &path, "100m")?;
         for flag in ["authentication-kubeconfig", "authorization-kubeconfig"] {
@@ -203,7 +202,7 @@ pub(super) mod tests {
     fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let config = context.config.control_plane.as_ref();
         let section = config
-            .and_then(|config| config.section("KubeScheduler", "KubeSchedulerConfig"))
+            .and_then(|config| config.section("KubeScheduler"))
             .expect("the sample has one");
         let mut pod = ComponentPod::new(context, NAME, &section, "here", "100m")?;
         pod.write_log();

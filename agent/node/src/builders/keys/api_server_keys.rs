@@ -89,7 +89,7 @@ fn names(context: &Context<'_>) -> Result<Vec<AlternateName>, Fault> {
         "kubernetes.default.svc".to_owned(),
         format!("kubernetes.default.svc.{domain}"),
     ];
-    if let Some(api) = section.section("API", "APISpec") {
+    if let Some(api) = section.section("API") {
         names.extend(api.text("publicName").map(str::to_owned));
         names.extend(api.texts("additionalSANs").into_iter().map(str::to_owned));
     }
@@ -115,7 +115,7 @@ fn service_accounts(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         public.ok_or_else(|| context.missing("APIServerConfig.ServiceAccountPublicKeys"))?;
     let public = File::plain(&path(context, "service-account.pub"), public).mode(0o600);
     let mut items = vec![Item::File(public)];
-    let settings = section.section("KubeAPIServer", "KubeAPIServerConfig");
+    let settings = section.section("KubeAPIServer");
     let is_elsewhere =
         settings.is_some_and(|settings| settings.has("serviceAccountSigningKeyFile"));
     if !is_elsewhere {

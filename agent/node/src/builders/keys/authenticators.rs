@@ -3,16 +3,13 @@
 use super::stored;
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
-use crate::config::current::Section;
+use crate::builders::control_plane::AUTHENTICATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_model::fault::Fault;
 use quake_model::item::{AlternateName, File, IssuedPart, Item, Source};
 use quake_model::item::{Subject, Usage};
 use serde_json::{Value, json};
-
-/// Where the API server is told of the webhook.
-const CONFIG: &str = "/etc/kubernetes/authn.config";
 
 /// The order, the user and the container.
 const AWS: &str = "aws-iam-authenticator";
@@ -25,21 +22,13 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.has_api_server() {
         return Ok(Vec::new());
     }
-    let section = context.config.api_server.as_ref();
-    let section =
-        section.and_then(|section| section.section("Authentication", "AuthenticationSpec"));
-    let asks = |key: &str| {
-        section
-            .as_ref()
-            .is_some_and(|section: &Section| section.has(key))
-    };
     // A cluster has one of them; were there both, kops would take kopeio.
-    if asks("kopeio") {
+    if context.authenticates_by("kopeio") {
         let cluster = json!({"server": "http://127.0.0.1:9001/hooks/authn"});
-        let file = File::plain(CONFIG, config("webhook", &cluster));
+        let file = File::plain(AUTHENTICATION, config("webhook", &cluster));
         return Ok(vec![Item::File(file)]);
     }
-    if asks("aws") {
+    if context.authenticates_by("aws") {
         aws(context)
     } else {
         Ok(Vec::new())
@@ -68,7 +57,7 @@ fn aws(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         part("key", IssuedPart::Key),
     ];
     let mut items = stored::given_to(AWS, AWS, parts);
-    let file = File::plain(CONFIG, config(AWS, &cluster)).mode(0o600);
+    let file = File::plain(AUTHENTICATION, config(AWS, &cluster)).mode(0o600);
     items.extend([
         Item::File(file),
         Item::Certificate(order),
@@ -104,7 +93,7 @@ mod tests {
     }
 
     fn server(sample: &Sample) -> Value {
-        let text = sample.file(build, CONFIG);
+        let text = sample.file(build, AUTHENTICATION);
         let document: Value = serde_saphyr::from_str(&text).expect("it is YAML");
         document["clusters"][0]["cluster"].clone()
     }
@@ -121,7 +110,11 @@ mod tests {
     fn its_key_is_its_users_alone() {
         for file in sample("{aws: {}}").all(build, Item::file) {
             assert_eq!(file.mode, 0o600, "{}", file.path);
-            let owner = if file.path == CONFIG { "root" } else { AWS };
+            let owner = if file.path == AUTHENTICATION {
+                "root"
+            } else {
+                AWS
+            };
             assert_eq!([&*file.owner.user, &*file.owner.group], [owner, owner]);
         }
     }

@@ -9,8 +9,8 @@ use quake_model::item::{AlternateName, CertificateOrder, Item, Subject, Usage};
 pub(super) struct Component {
     /// Its name, such as `kube-scheduler`.
     pub(super) name: &'static str,
-    /// Its section of `ControlPlaneConfig`, and the section's shape.
-    pub(super) section: (&'static str, &'static str),
+    /// The key of its section in `ControlPlaneConfig`.
+    pub(super) section: &'static str,
 }
 
 impl Component {
@@ -28,9 +28,8 @@ impl Component {
     }
 
     fn serves_another(&self, context: &Context<'_>) -> bool {
-        let (key, shape) = self.section;
         let config = context.config.control_plane.as_ref();
-        let section = config.and_then(|config| config.section(key, shape));
+        let section = config.and_then(|config| config.section(self.section));
         section.is_some_and(|section| section.has("tlsCertFile"))
     }
 
@@ -56,7 +55,7 @@ mod tests {
     fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let component = Component {
             name: "kube-scheduler",
-            section: ("KubeScheduler", "KubeSchedulerConfig"),
+            section: "KubeScheduler",
         };
         component.build(context)
     }

@@ -9,7 +9,7 @@ use quake_model::item::Item;
 
 const COMPONENT: Component = Component {
     name: "kube-controller-manager",
-    section: ("KubeControllerManager", "KubeControllerManagerConfig"),
+    section: "KubeControllerManager",
 };
 
 /// Its kubeconfig, its serving certificate, the cluster's CA, and the key of tokens.

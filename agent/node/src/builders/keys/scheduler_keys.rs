@@ -7,7 +7,7 @@ use quake_model::item::Item;
 
 const COMPONENT: Component = Component {
     name: "kube-scheduler",
-    section: ("KubeScheduler", "KubeSchedulerConfig"),
+    section: "KubeScheduler",
 };
 
 /// Its kubeconfig and its serving certificate.

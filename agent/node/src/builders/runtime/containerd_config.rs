@@ -145,7 +145,7 @@ fn runtimes(context: &Context<'_>) -> Value {
 
 /// The node resource interface, where the spec has a section for it that does not turn it off.
 fn node_resource_interface(section: &Section) -> Option<Value> {
-    let nri = section.section("nri", "NRIConfig")?;
+    let nri = section.section("nri")?;
     if nri.boolean("enabled") == Some(false) {
         return None;
     }

@@ -82,20 +82,16 @@ fn control_plane(boot: &BootConfig, config: &NodeupConfig) -> Option<ControlPlan
     if boot.role != Role::ControlPlane {
         return None;
     }
-    let part = |section: Option<&Section>, key: &str, shape| {
-        let section = section.and_then(|section| section.section(key, shape));
+    let part = |section: Option<&Section>, key: &str| {
+        let section = section.and_then(|section| section.section(key));
         section.as_ref().map(Section::component)
     };
     let api = config.api_server.as_ref();
     let control = config.control_plane.as_ref();
     Some(ControlPlane {
-        api_server: part(api, "KubeAPIServer", "KubeAPIServerConfig")?,
-        controller_manager: part(
-            control,
-            "KubeControllerManager",
-            "KubeControllerManagerConfig",
-        )?,
-        scheduler: part(control, "KubeScheduler", "KubeSchedulerConfig")?,
+        api_server: part(api, "KubeAPIServer")?,
+        controller_manager: part(control, "KubeControllerManager")?,
+        scheduler: part(control, "KubeScheduler")?,
         encryption_config: api.is_some_and(|api| api.has("EncryptionConfigSecretHash")),
         internal_name: format!("api.internal.{}", boot.cluster),
         public_name: None,

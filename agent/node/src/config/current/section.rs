@@ -4,6 +4,7 @@
 use super::schema;
 use crate::config::flags::flags_of;
 use crate::config::reader::component;
+use crate::config::schema::Kind;
 use quake_formats::duration;
 use quake_formats::quantity;
 use quake_formats::yaml::{Value, Yaml};
@@ -124,14 +125,12 @@ impl Section {
             .collect()
     }
 
-    /// The map at `key`, as part of which the shape `shape` knows.
-    pub fn section(&self, key: &str, shape: &'static str) -> Option<Self> {
+    /// The map at `key`, whose shape follows from the shape of this one.
+    pub fn section(&self, key: &str) -> Option<Self> {
+        let Kind::Shape(shape) = &schema().field(self.shape, key)?.kind else {
+            return None;
+        };
         Self::optional(&self.node, key, shape)
-    }
-
-    /// The maps of the list at `key`.
-    pub fn sections(&self, key: &str, shape: &'static str) -> Vec<Self> {
-        Self::list(&self.node, key, shape)
     }
 
     /// The node itself, for what no other reader here gives.
