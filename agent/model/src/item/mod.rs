@@ -92,6 +92,15 @@ impl Item {
         }
     }
 
+    /// The same, changed where it is a file.
+    #[must_use]
+    pub fn map_file(self, change: impl FnOnce(File) -> File) -> Self {
+        match self {
+            Self::File(file) => Self::File(change(file)),
+            other => other,
+        }
+    }
+
     /// The unit that it is.
     pub fn unit(&self) -> Option<&Unit> {
         match self {

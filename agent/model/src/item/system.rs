@@ -63,6 +63,16 @@ pub struct Module {
     pub need: Need,
 }
 
+impl Module {
+    /// A module the node can do without.
+    pub fn optional(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            need: Need::Optional,
+        }
+    }
+}
+
 /// A kernel setting that is set at once. The file that keeps it for the next boot is an item of its own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Sysctl {

@@ -16,6 +16,7 @@ pub use owners::Owners;
 pub use ready::ready;
 pub use runtime::{runtime_assets, runtime_first};
 pub use services::{runs, services};
+pub(crate) use sources::kubeconfig_of;
 pub use sources::{Issued, kubeconfig};
 
 use crate::builders::{has_block, hosts_text};

@@ -6,7 +6,7 @@ use base64::engine::general_purpose::STANDARD;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{IssuedPart, Kubeconfig, Source};
 use quake_model::step::Contents;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// What was issued, by the names of the orders.
@@ -43,29 +43,41 @@ pub(super) fn not_issued(path: &str, source: &Source) -> Fault {
 
 /// A kubeconfig around a certificate.
 pub fn kubeconfig(wanted: &Kubeconfig, held: &IssuedCertificate) -> String {
+    let client = [&held.certificate, held.key.expose()];
+    let mut document = kubeconfig_of(&wanted.order, &wanted.server, &wanted.ca_bundle, client);
     // Keys in the order of nodeup's writer: going over to the agent and back changes no byte of the form.
-    let document = json!({
+    document.sort_all_objects();
+    quake_formats::yaml_text::document(&document)
+}
+
+/// A kubeconfig of `user`, who trusts `ca_bundle` and shows this certificate with its key, all of them PEM.
+pub(crate) fn kubeconfig_of(
+    user: &str,
+    server: &str,
+    ca_bundle: &str,
+    [certificate, key]: [&String; 2],
+) -> Value {
+    json!({
         "apiVersion": "v1",
+        "kind": "Config",
         "clusters": [{
-            "cluster": {
-                "certificate-authority-data": STANDARD.encode(&wanted.ca_bundle),
-                "server": wanted.server,
-            },
             "name": "local",
+            "cluster": {
+                "certificate-authority-data": STANDARD.encode(ca_bundle),
+                "server": server,
+            },
+        }],
+        "users": [{
+            "name": user,
+            "user": {
+                "client-certificate-data": STANDARD.encode(certificate),
+                "client-key-data": STANDARD.encode(key),
+            },
         }],
         "contexts": [{
-            "context": {"cluster": "local", "user": wanted.order},
             "name": "service-account-context",
+            "context": {"cluster": "local", "user": user},
         }],
         "current-context": "service-account-context",
-        "kind": "Config",
-        "users": [{
-            "name": wanted.order,
-            "user": {
-                "client-certificate-data": STANDARD.encode(&held.certificate),
-                "client-key-data": STANDARD.encode(held.key.expose()),
-            },
-        }],
-    });
-    quake_formats::yaml_text::document(&document)
+    })
 }

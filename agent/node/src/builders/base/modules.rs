@@ -5,7 +5,6 @@ use crate::config::current::Provider;
 use crate::distribution::Project;
 use quake_model::fault::Fault;
 use quake_model::item::{Item, Module};
-use quake_model::step::Need;
 
 /// The modules. All are optional: any may be built in, and a node that lacks one that matters says so once it is up.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
@@ -21,13 +20,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         // Left out of small images, in a package of their own: kernel-modules-extra.
         names.extend(["nf_tables", "nf_conntrack", "ip_set"]);
     }
-    let module = |name: &str| {
-        Item::Module(Module {
-            name: name.to_owned(),
-            need: Need::Optional,
-        })
-    };
-    Ok(names.into_iter().map(module).collect())
+    let modules = names.into_iter().map(Module::optional);
+    Ok(modules.map(Item::Module).collect())
 }
 
 #[cfg(test)]

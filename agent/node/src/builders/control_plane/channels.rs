@@ -3,14 +3,15 @@
 use super::protokube;
 use super::static_pod::{host_label, manifest_path};
 use crate::builders::Context;
+use crate::builders::keys::container_user;
 use quake_formats::yaml;
 use quake_formats::yaml_text;
 use quake_model::fault::{Code, Fault};
-use quake_model::item::{File, Item, Source, Subject, User};
+use quake_model::item::{File, Item, Subject};
 use quake_model::step::Contents;
 use serde_json::{Value, json};
 
-/// The user that the pod runs as; its number is fixed in the pod (kops `pkg/wellknownusers`).
+/// The user that the pod runs as; its number is fixed in the pod.
 const USER: &str = "kops-channels";
 const USER_ID: u32 = 10013;
 
@@ -24,23 +25,14 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() || protokube::is_wanted(context) {
         return Ok(Vec::new());
     }
-    let user = User {
-        name: USER.to_owned(),
-        uid: USER_ID,
-        home: HOME.to_owned(),
-        shell: "/sbin/nologin".to_owned(),
-    };
-    let mut items = vec![Item::User(user)];
-    items.extend(kubeconfig(context)?.map(|item| match item {
-        Item::File(file) => Item::File(file.owned_by(USER)),
-        other => other,
-    }));
-    let manifest = File {
-        source: Source::Bytes(manifest(context)?),
-        ..File::plain(&manifest_path(USER), "")
-    };
-    items.push(Item::File(manifest));
-    Ok(items)
+    let [order, kubeconfig] = kubeconfig(context)?;
+    let manifest = File::plain(&manifest_path(USER), manifest(context)?);
+    Ok(vec![
+        container_user(USER, USER_ID, HOME),
+        order,
+        kubeconfig.map_file(|file| file.owned_by(USER)),
+        Item::File(manifest),
+    ])
 }
 
 /// The certificate of whoever applies add-ons, and the kubeconfig around it.

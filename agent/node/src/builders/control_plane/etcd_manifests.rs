@@ -3,7 +3,7 @@
 use super::static_pod;
 use crate::builders::Context;
 use quake_model::fault::Fault;
-use quake_model::item::{File, Item, Source};
+use quake_model::item::{File, Item};
 use quake_model::location::Location;
 use quake_model::step::Contents;
 
@@ -20,10 +20,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         .iter()
         .map(|location| {
             let bytes = context.objects.manifest(location)?;
-            let file = File {
-                source: Source::Bytes(Contents(bytes.to_vec())),
-                ..File::plain(&manifest_path(location), "")
-            };
+            let file = File::plain(&manifest_path(location), Contents(bytes.to_vec()));
             Ok(Item::File(file.mode(0o440)))
         })
         .collect::<Result<_, Fault>>()?;
@@ -74,10 +71,7 @@ mod tests {
         let bytes = b"# \xff is no text\n".to_vec();
         sample.objects.manifests.insert(location, bytes.clone());
         let path = "/etc/kubernetes/manifests/etcd-main-a.manifest";
-        let wanted = File {
-            source: Source::Bytes(Contents(bytes)),
-            ..File::plain(path, "")
-        };
+        let wanted = File::plain(path, Contents(bytes));
         let removals = "# etcd-manager attaches what EC2 lists first. Its manifests are written again once its volumes are mounted.\nr! /etc/kubernetes/manifests/etcd-main-a.manifest\n";
         let removals = File::plain(REMOVED_AT_BOOT, removals);
         let wanted = [Item::File(wanted.mode(0o440)), Item::File(removals)];

@@ -54,8 +54,7 @@ fn path(context: &Context<'_>, name: &str) -> String {
 }
 
 fn section<'a>(context: &Context<'a>) -> Result<&'a Section, Fault> {
-    let config = context.config;
-    let section = config.api_server.as_ref();
+    let section = context.config.api_server.as_ref();
     section.ok_or_else(|| context.missing("APIServerConfig"))
 }
 
@@ -66,16 +65,11 @@ fn server(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mut order = context.order(SERVER, KUBERNETES_CA, subject, Usage::Server)?;
     order.names = names(context)?;
     let [order, certificate, key] = context.pair(order, &path(context, "server"));
-    let certificate = match certificate {
-        Item::File(file) => Item::File(File {
-            source: Source::Issued {
-                order: SERVER.to_owned(),
-                part: IssuedPart::Chain,
-            },
-            ..file
-        }),
-        other => other,
+    let source = Source::Issued {
+        order: SERVER.to_owned(),
+        part: IssuedPart::Chain,
     };
+    let certificate = certificate.map_file(|file| File { source, ..file });
     Ok(vec![order, certificate, key])
 }
 

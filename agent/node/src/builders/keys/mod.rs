@@ -12,6 +12,8 @@ mod scheduler_keys;
 mod service_address;
 mod stored;
 
+pub(super) use stored::container_user;
+
 use super::Context;
 use super::builder::{Builder, group};
 use quake_model::fault::Fault;
@@ -29,8 +31,7 @@ pub(super) const BUILDERS: &[Builder] = group![
 
 /// The domain of the cluster's services.
 fn cluster_domain<'a>(context: &Context<'a>) -> Result<&'a str, Fault> {
-    let config = context.config;
-    let section = config.api_server.as_ref();
+    let section = context.config.api_server.as_ref();
     let domain = section.and_then(|section| section.text("ClusterDNSDomain"));
     domain.ok_or_else(|| context.missing("APIServerConfig.ClusterDNSDomain"))
 }

@@ -36,7 +36,7 @@ pub(super) fn pair(context: &Context<'_>, keyset: &str, base: &str) -> Result<[F
 }
 
 /// The user that a container runs as and whose number it has built in (`pkg/wellknownusers`, kops v1.36.2).
-pub(super) fn container_user(name: &str, uid: u32, home: &str) -> Item {
+pub(in crate::builders) fn container_user(name: &str, uid: u32, home: &str) -> Item {
     Item::User(User {
         name: name.to_owned(),
         uid,
@@ -55,14 +55,12 @@ pub(super) fn given_to(
         user: user.to_owned(),
         group: group.to_owned(),
     };
-    let give = |item| match item {
-        Item::File(file) => Item::File(File {
-            owner: owner.clone(),
-            ..file
-        }),
-        other => other,
+    let give = |file| File {
+        owner: owner.clone(),
+        ..file
     };
-    items.into_iter().map(give).collect()
+    let items = items.into_iter();
+    items.map(|item: Item| item.map_file(give)).collect()
 }
 
 #[cfg(test)]

@@ -20,11 +20,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let subject = Subject::named(context.node_name());
     let mut order = context.order("kubelet-server", KUBERNETES_CA, subject, Usage::Server)?;
     order.names = names(context);
-    let server = context.pair(order, &context.srv("kubelet-server"));
-    let server = server.map(|item| match item {
-        Item::File(file) if file.mode == 0o600 => Item::File(file.mode(0o400)),
-        other => other,
-    });
+    let [order, certificate, key] = context.pair(order, &context.srv("kubelet-server"));
+    let key = key.map_file(|file| file.mode(0o400));
+    let server = [order, certificate, key];
     Ok(client.into_iter().chain(server).collect())
 }
 

@@ -1,13 +1,11 @@
 //! Kubeconfigs of the node's components: which server, which CA, which client certificate.
 
 use super::layout;
-use crate::plan_inputs::{Credentials, Keypair};
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use crate::plan_inputs::Credentials;
+use crate::steps::kubeconfig_of;
 use quake_formats::yaml_text;
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
-use serde_json::{Value, json};
 
 /// The kubeconfigs of this node, of those whose keypair is known.
 pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
@@ -37,32 +35,10 @@ pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
 fn kubeconfig(spec: &NodeSpec, credentials: &Credentials, user: &str) -> Option<String> {
     let ca = credentials.keypairs.get("ca")?;
     let keypair = credentials.keypairs.get(user)?;
-    let document = json!({
-        "apiVersion": "v1",
-        "kind": "Config",
-        "clusters": [{
-            "name": "local",
-            "cluster": {
-                "certificate-authority-data": STANDARD.encode(&ca.certificate),
-                "server": server(spec),
-            },
-        }],
-        "users": [{"name": user, "user": client(keypair)?}],
-        "contexts": [{
-            "name": "service-account-context",
-            "context": {"cluster": "local", "user": user},
-        }],
-        "current-context": "service-account-context",
-    });
+    let key = keypair.key.as_ref()?.expose();
+    let [certificate, key] = [&keypair.certificate, key];
+    let document = kubeconfig_of(user, &server(spec), &ca.certificate, [certificate, key]);
     Some(yaml_text::document(&document))
-}
-
-fn client(keypair: &Keypair) -> Option<Value> {
-    let key = keypair.key.as_ref()?;
-    Some(json!({
-        "client-certificate-data": STANDARD.encode(&keypair.certificate),
-        "client-key-data": STANDARD.encode(key.expose()),
-    }))
 }
 
 /// The API server as this node's components see it.

@@ -101,12 +101,7 @@ fn modules(spec: &NodeSpec) -> Vec<&'static str> {
 
 /// The modules and settings, modules first: some settings exist only once their module is loaded.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
-    let modules = modules(spec).into_iter().map(|name| {
-        Item::Module(Module {
-            name: name.to_owned(),
-            need: Need::Optional,
-        })
-    });
+    let modules = modules(spec).into_iter().map(Module::optional);
     let settings = sysctls(spec).into_iter().map(|sysctl| {
         Item::Sysctl(item::Sysctl {
             key: sysctl.key.to_owned(),
@@ -117,7 +112,7 @@ pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
             },
         })
     });
-    modules.chain(settings).collect()
+    modules.map(Item::Module).chain(settings).collect()
 }
 
 /// Whether kubelet's cloud provider is AWS; where the spec does not say, every kops generation's cloud is.

@@ -23,12 +23,13 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let ca_bundle = File::plain(&format!("{FOLDER}/etcd-ca.crt"), ca_bundle);
     let mut items = vec![Item::File(ca_bundle.mode(0o600))];
     let [order, certificate, key] = context.pair(order, &format!("{FOLDER}/{ORDER}"));
-    let key = match key {
-        // As nodeup has it: on a worker the key is not even written by its owner.
-        Item::File(file) if !context.has_api_server() => Item::File(file.mode(0o400)),
-        other => other,
+    // As nodeup has it: on a worker the key is not even written by its owner.
+    let mode = if context.has_api_server() {
+        0o600
+    } else {
+        0o400
     };
-    items.extend([order, certificate, key]);
+    items.extend([order, certificate, key.map_file(|file| file.mode(mode))]);
     Ok(items)
 }
 
