@@ -25,6 +25,15 @@ impl UnitText {
         self.line(&format!("{name}={value}"))
     }
 
+    /// Adds a setting if it has a value.
+    #[must_use]
+    pub fn set_optional(self, name: &str, value: Option<&str>) -> Self {
+        match value {
+            Some(value) => self.set(name, value),
+            None => self,
+        }
+    }
+
     /// Adds a setting if `wanted`.
     #[must_use]
     pub fn set_if(self, wanted: bool, name: &str, value: &str) -> Self {

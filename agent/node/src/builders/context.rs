@@ -2,7 +2,7 @@
 
 use super::machine::Machine;
 use super::{Lifecycle, Objects};
-use crate::config::current::{BootConfig, NodeupConfig, Origin, Provider};
+use crate::config::current::{BootConfig, NodeupConfig, Origin, Provider, Section};
 use crate::distribution::Distribution;
 use crate::plan_inputs::Keypair;
 use quake_model::digest::Digest;
@@ -248,6 +248,15 @@ impl<'a> Context<'a> {
         let summary = format!("{path} is not given");
         Fault::new(Code::ConfigMissingKey, summary)
             .seen("source", &self.config.source)
+            .seen("path", path)
+    }
+
+    /// The fault of the value at `path` of the configuration, whose last word is a key of `section`.
+    pub fn fault_at(&self, section: &Section, path: &str, code: Code, summary: String) -> Fault {
+        let key = path.rsplit('.').next().unwrap_or(path);
+        let place = section.node().get(key).unwrap_or(section.node());
+        place
+            .fault(&self.config.source, code, summary)
             .seen("path", path)
     }
 

@@ -59,16 +59,16 @@ pub fn wanted_objects(boot: &BootConfig, config: &NodeupConfig) -> Vec<WantedObj
     let (Origin::Store(base), Some(stores)) = (&boot.origin, &config.stores) else {
         return Vec::new();
     };
-    let mut wanted: Vec<WantedObject> = keysets(boot, config)
-        .map(|name| WantedObject::Keyset {
-            location: stores
-                .keypairs
-                .join("private")
-                .join(&name)
-                .join("keyset.yaml"),
-            name,
-        })
-        .collect();
+    let mut wanted = Vec::new();
+    // The keysets that sign something on this node: those it is given the id of. An API server without a control plane is told
+    // of some whose keys it does not use, but it may read them, and which it uses is its builders' business.
+    if matches!(boot.role, Role::ControlPlane | Role::ApiServer) {
+        let private = stores.keypairs.join("private");
+        wanted.extend(config.keypair_ids.keys().map(|name| WantedObject::Keyset {
+            name: name.clone(),
+            location: private.join(name).join("keyset.yaml"),
+        }));
+    }
     wanted.extend(secrets(config).map(|(name, need)| WantedObject::Secret {
         name: name.to_owned(),
         location: stores.secrets.join(name),
@@ -88,14 +88,6 @@ pub fn wanted_objects(boot: &BootConfig, config: &NodeupConfig) -> Vec<WantedObj
         .chain(pods);
     wanted.extend(manifests.map(|location| WantedObject::Manifest { location }));
     wanted
-}
-
-/// The keysets that sign something on this node: those it is given the id of. An API server without a control plane is told
-/// of some whose keys it does not use, but it may read them, and which it uses is its builders' business.
-fn keysets(boot: &BootConfig, config: &NodeupConfig) -> impl Iterator<Item = String> {
-    let signs = matches!(boot.role, Role::ControlPlane | Role::ApiServer);
-    let names: Vec<String> = config.keypair_ids.keys().cloned().collect();
-    names.into_iter().filter(move |_| signs)
 }
 
 fn secrets(config: &NodeupConfig) -> impl Iterator<Item = (&'static str, Need)> {

@@ -13,9 +13,8 @@ use quake_model::step::{Action, Step};
 /// ten minutes after the launch (the timeout of kops' hook), and the conditions may take longer. Last, whether every
 /// name server has the names.
 pub fn ready(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
-    let (publish, in_sync) = dns::steps(spec, known).map_or((None, None), |[publish, in_sync]| {
-        (Some(publish), Some(in_sync))
-    });
+    let names = dns::steps(spec, known).map(|[publish, in_sync]| (publish, in_sync));
+    let (publish, in_sync) = names.unzip();
     let conditions = spec.ready_conditions.iter().cloned().map(Action::Await);
     let hooks = spec.items.iter().filter_map(|item| match item {
         Item::LifecycleHook(hook) => Some(Action::CompleteLifecycle(hook.clone())),

@@ -5,7 +5,6 @@ use crate::config::current::Section;
 use crate::config::node_path::PathKind;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
-use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{Directory, File, Item, Source};
 use quake_model::step::Contents;
@@ -23,10 +22,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mut items = vec![Item::Directory(Directory::plain(&folder))];
     let mut seen = BTreeSet::new();
     for asset in &context.config.file_assets {
-        let reader = Reader {
-            source: &context.config.source,
-            asset,
-        };
+        let reader = Reader { context, asset };
         let path = reader.path(&folder)?;
         if seen.insert(path.clone()) {
             let source = Source::Bytes(reader.contents()?);
@@ -38,18 +34,16 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 }
 
 struct Reader<'a> {
-    source: &'a str,
+    context: &'a Context<'a>,
     asset: &'a Section,
 }
 
 impl Reader<'_> {
     fn wrong(&self, key: &str, summary: &str) -> Fault {
-        let node: &Yaml = self.asset.node();
-        let place = node.get(key).unwrap_or(node);
         let path = format!("FileAssets.{key}");
         let summary = format!("{path} {summary}");
-        let fault = place.fault(self.source, Code::ConfigWrongType, summary);
-        fault.seen("path", path)
+        self.context
+            .fault_at(self.asset, &path, Code::ConfigWrongType, summary)
     }
 
     fn path(&self, folder: &str) -> Result<String, Fault> {

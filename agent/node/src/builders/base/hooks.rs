@@ -50,12 +50,12 @@ pub(super) fn has(context: &Context<'_>, unit: &str) -> bool {
 
 /// Each hook with its place in its list, and whether that is the instance group's.
 fn all<'a>(context: &Context<'a>) -> impl Iterator<Item = (usize, bool, &'a Section)> {
-    let config = context.config;
     let numbered = |of_group: bool, hooks: &'a [Section]| {
         let hooks = hooks.iter().enumerate();
         hooks.map(move |(index, hook)| (index, of_group, hook))
     };
-    numbered(true, &config.group_hooks).chain(numbered(false, &config.cluster_hooks))
+    numbered(true, &context.config.group_hooks)
+        .chain(numbered(false, &context.config.cluster_hooks))
 }
 
 /// The unit's name: the hook's own, or one from its place in the list, as nodeup counts.
@@ -71,10 +71,8 @@ fn unit_name(
     };
     let is_allowed = |c: char| c.is_ascii_alphanumeric() || ":-_.\\@".contains(c);
     if !name.chars().all(is_allowed) || name.starts_with('.') {
-        let place = hook.node().get("name").unwrap_or(hook.node());
         let summary = format!("Hooks.name is {name:?}, which cannot be the name of a unit");
-        let fault = place.fault(&context.config.source, Code::ConfigWrongType, summary);
-        return Err(fault.seen("path", "Hooks.name"));
+        return Err(context.fault_at(hook, "Hooks.name", Code::ConfigWrongType, summary));
     }
     Ok(with_suffix(name))
 }
@@ -122,7 +120,10 @@ fn text(unit: &str, hook: &Section) -> Option<String> {
             .set("Type", "oneshot")
             .comment("Once it has run it counts as up, and is not run again before the next boot.")
             .set("RemainAfterExit", "yes")
-            .set("ExecStartPre", &command_line(&pull(&image)))
+            .set(
+                "ExecStartPre",
+                &command_line(&ctr(&["image", "pull", &image])),
+            )
             .set("ExecStart", &command_line(&run(&container, &image, name)))
             .section("Install")
             .set("WantedBy", "multi-user.target")
@@ -169,10 +170,6 @@ fn full_image_name(name: &str) -> String {
         full.push_str(":latest");
     }
     full
-}
-
-fn pull(image: &str) -> Vec<&str> {
-    ctr(&["image", "pull", image])
 }
 
 /// A container with the host's network and files.

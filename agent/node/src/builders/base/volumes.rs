@@ -19,15 +19,12 @@ fn volume(context: &Context<'_>, mount: &Section) -> Result<Item, Fault> {
         // The kernel lists mounts without a slash at the end.
         path.map(|path| path.trim_end_matches('/').to_owned())
             .ok_or_else(|| {
-                let node = mount.node();
-                let (code, problem) = match node.get(key) {
-                    None => (Code::ConfigMissingKey, "is not given"),
-                    Some(_) => (Code::ConfigWrongType, "is no absolute path"),
+                let (code, problem) = match mount.has(key) {
+                    false => (Code::ConfigMissingKey, "is not given"),
+                    true => (Code::ConfigWrongType, "is no absolute path"),
                 };
                 let path = format!("VolumeMounts.{key}");
-                let at = node.get(key).unwrap_or(node);
-                at.fault(&context.config.source, code, format!("{path} {problem}"))
-                    .seen("path", path)
+                context.fault_at(mount, &path, code, format!("{path} {problem}"))
             })
     };
     let texts = |key: &str| mount.texts(key).into_iter().map(str::to_owned).collect();

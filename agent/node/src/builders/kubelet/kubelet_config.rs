@@ -136,25 +136,16 @@ fn set_lists(context: &Context<'_>, fields: &mut Fields) -> Result<(), Fault> {
         let groups: Vec<&str> = groups.split(',').collect();
         fields.insert("enforceNodeAllocatable", json!(groups));
     }
-    let found = [
-        ("evictionHard", pairs(context, "evictionHard", '<')?),
-        ("evictionSoft", pairs(context, "evictionSoft", '<')?),
-        (
-            "evictionSoftGracePeriod",
-            pairs(context, "evictionSoftGracePeriod", '=')?,
-        ),
-        (
-            "evictionMinimumReclaim",
-            pairs(context, "evictionMinimumReclaim", '=')?,
-        ),
-        ("featureGates", feature_gates(context)?),
-        ("registerWithTaints", taints(context)?),
-    ];
-    for (key, value) in found {
-        if let Some(value) = value {
-            fields.insert(key, value);
-        }
+    for (key, separator) in [
+        ("evictionHard", '<'),
+        ("evictionSoft", '<'),
+        ("evictionSoftGracePeriod", '='),
+        ("evictionMinimumReclaim", '='),
+    ] {
+        fields.extend(pairs(context, key, separator)?.map(|value| (key, value)));
     }
+    fields.extend(feature_gates(context)?.map(|gates| ("featureGates", gates)));
+    fields.extend(taints(context)?.map(|taints| ("registerWithTaints", taints)));
     Ok(())
 }
 

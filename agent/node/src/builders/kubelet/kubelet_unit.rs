@@ -56,11 +56,7 @@ fn text(context: &Context<'_>) -> String {
         .set("User", "root")
         .set("CPUAccounting", "true")
         .set("MemoryAccounting", "true")
-        .set_if(
-            slice.is_some(),
-            "Slice",
-            slice.as_deref().unwrap_or_default(),
-        )
+        .set_optional("Slice", slice.as_deref())
         .section("Install")
         .set("WantedBy", "multi-user.target")
         .finish()

@@ -103,12 +103,8 @@ pub(super) fn setting_fault(
     code: Code,
     summary: String,
 ) -> Fault {
-    let config = context.config;
-    let node = config.kubelet.node();
-    let place = node.get(key).unwrap_or(node);
-    place
-        .fault(&config.source, code, summary)
-        .seen("path", format!("KubeletConfig.{key}"))
+    let path = format!("KubeletConfig.{key}");
+    context.fault_at(&context.config.kubelet, &path, code, summary)
 }
 
 #[cfg(test)]

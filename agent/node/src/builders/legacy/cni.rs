@@ -49,12 +49,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
         Item::Directory(Directory::plain(layout::CNI_PLUGINS)),
     ];
     items.extend(plugins(spec, known));
-    if owns_network(spec) {
-        let path = if uses_template(spec) {
-            TEMPLATE.to_owned()
-        } else {
-            format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS)
-        };
+    if let Some(path) = own_configuration(spec) {
         let text = configuration(spec, known);
         items.push(Item::File(File::plain(&path, text)));
     }
@@ -69,15 +64,21 @@ fn owns_network(spec: &NodeSpec) -> bool {
     }
 }
 
+/// What the agent writes for the network: the configuration, or the runtime's template of it; `None` where a `DaemonSet` does.
+fn own_configuration(spec: &NodeSpec) -> Option<String> {
+    let path = match uses_template(spec) {
+        true => TEMPLATE.to_owned(),
+        false => format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS),
+    };
+    owns_network(spec).then_some(path)
+}
+
 /// Who writes the configuration that the runtime reads, in a word, and the files the agent itself writes for it.
 pub(crate) fn writer(spec: &NodeSpec) -> (&'static str, Vec<String>) {
-    match (owns_network(spec), uses_template(spec)) {
-        (false, _) => ("daemon-set", Vec::new()),
-        (true, true) => ("runtime", vec![TEMPLATE.to_owned()]),
-        (true, false) => {
-            let path = format!("{}/{CONFIGURATION}", layout::CNI_CONFIGURATIONS);
-            ("agent", vec![path])
-        }
+    match own_configuration(spec) {
+        None => ("daemon-set", Vec::new()),
+        Some(path) if uses_template(spec) => ("runtime", vec![path]),
+        Some(path) => ("agent", vec![path]),
     }
 }
 
@@ -88,10 +89,7 @@ pub(crate) fn writes_configuration(spec: &NodeSpec) -> bool {
 
 /// Whether containerd writes the configuration from a template of the agent's.
 pub(crate) fn uses_template(spec: &NodeSpec) -> bool {
-    let containerd = match &spec.runtime {
-        Runtime::Containerd { .. } => true,
-        Runtime::Docker(_) => false,
-    };
+    let containerd = matches!(spec.runtime, Runtime::Containerd { .. });
     containerd && owns_network(spec) && pod_range(spec).is_none()
 }
 

@@ -12,27 +12,29 @@ use std::collections::BTreeSet;
 /// The cloud provider's configuration, which kubelet, the API server and the controllers read.
 ///
 /// It is there even if the spec says nothing, for static pods may mount it.
-pub(crate) fn cloud_config(spec: &NodeSpec) -> Vec<Item> {
+pub(crate) fn cloud_config(spec: &NodeSpec) -> Item {
     let mut text = String::from("[global]\n");
     for (name, value) in spec.cloud_config.iter().flatten() {
         text.push_str(&format!("{name} = {value}\n"));
     }
-    vec![Item::File(File::plain(layout::CLOUD_CONFIG, text))]
+    Item::File(File::plain(layout::CLOUD_CONFIG, text))
+}
+
+/// Where the proxy variables of the node's services are; `None` where the spec has none.
+pub(super) fn proxy_file(spec: &NodeSpec) -> Option<&'static str> {
+    (!spec.proxy.is_empty()).then_some(layout::PROXY_ENVIRONMENT)
 }
 
 /// The file of proxy variables, where the spec has any.
-pub(crate) fn proxy_environment(spec: &NodeSpec) -> Vec<Item> {
-    if spec.proxy.is_empty() {
-        return Vec::new();
-    }
+pub(crate) fn proxy_environment(spec: &NodeSpec) -> Option<Item> {
+    let path = proxy_file(spec)?;
     let text: String = spec
         .proxy
         .iter()
         .map(|(name, value)| format!("{name}={}\n", double_quoted(value)))
         .collect();
     // A proxy's URL may hold a password, so only systemd, which is root, reads it.
-    let file = File::secret(layout::PROXY_ENVIRONMENT, Source::bytes(text));
-    vec![Item::File(file)]
+    Some(Item::File(File::secret(path, Source::bytes(text))))
 }
 
 /// The proxy variables of a static pod, sorted by name.

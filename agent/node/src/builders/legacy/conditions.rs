@@ -17,18 +17,13 @@ pub(crate) fn conditions(spec: &NodeSpec) -> Vec<Condition> {
     conditions.extend(kubelet_probe(spec).map(|probe| healthy("kubelet", &probe)));
     if let Some(control_plane) = &spec.control_plane {
         conditions.extend(etcd_conditions(spec));
-        conditions.push(healthy(
-            "kube-apiserver",
-            &api_server_probe(spec, control_plane),
-        ));
-        conditions.push(healthy(
-            "kube-controller-manager",
-            &controller_manager_probe(spec, control_plane),
-        ));
-        conditions.push(healthy(
-            "kube-scheduler",
-            &scheduler_probe(spec, control_plane),
-        ));
+        let controllers = controller_manager_probe(spec, control_plane);
+        let probes = [
+            ("kube-apiserver", api_server_probe(spec, control_plane)),
+            ("kube-controller-manager", controllers),
+            ("kube-scheduler", scheduler_probe(spec, control_plane)),
+        ];
+        conditions.extend(probes.map(|(component, probe)| healthy(component, &probe)));
     }
     // Without the flag kubelet takes the system's own name, and waiting for another one would never end.
     if let Some(node) = spec.kubelet.flag("hostname-override") {
@@ -69,10 +64,7 @@ fn etcd_conditions(spec: &NodeSpec) -> Vec<Condition> {
 
 /// Where kubelet answers; `None` when its health port is turned off.
 pub(crate) fn kubelet_probe(spec: &NodeSpec) -> Option<Probe> {
-    let port = match spec.kubelet.flag("healthz-port") {
-        Some(text) => text.parse().unwrap_or(KUBELET_PORT),
-        None => KUBELET_PORT,
-    };
+    let port = port(spec.kubelet.flag("healthz-port"), KUBELET_PORT);
     (port != 0).then(|| healthz(port, false))
 }
 
@@ -90,7 +82,7 @@ pub(crate) fn api_server_ports(
     spec: &NodeSpec,
     control_plane: &ControlPlane,
 ) -> (u16, Option<u16>) {
-    let flag = |name, default| port(&control_plane.api_server, name, default);
+    let flag = |name, default| port(control_plane.api_server.flag(name), default);
     let insecure = (!spec.kubernetes.at_least(1, 20)).then(|| flag("insecure-port", 8080));
     // 443 is where every kops generation puts it; kube-apiserver's own default is another.
     let secure = flag("secure-port", 443);
@@ -111,19 +103,16 @@ fn controller_probe(spec: &NodeSpec, component: &Component, defaults: (u16, u16)
     let insecure = if spec.kubernetes.at_least(1, 22) {
         0
     } else {
-        port(component, "port", insecure_default)
+        port(component.flag("port"), insecure_default)
     };
     match insecure {
-        0 => healthz(port(component, "secure-port", secure_default), true),
+        0 => healthz(port(component.flag("secure-port"), secure_default), true),
         port => healthz(port, false),
     }
 }
 
-fn port(component: &Component, flag: &str, default: u16) -> u16 {
-    match component.flag(flag) {
-        Some(text) => text.parse().unwrap_or(default),
-        None => default,
-    }
+fn port(flag: Option<&str>, default: u16) -> u16 {
+    flag.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
 fn healthz(port: u16, tls: bool) -> Probe {

@@ -1,6 +1,7 @@
 //! containerd as the runtime: its configuration, its unit or what is added to the image's, and its programs
 //! where the spec pins them.
 
+use super::common_files::proxy_file;
 use super::{cni, layout, programs};
 use crate::builders::context::program;
 use crate::plan_inputs::PlanInputs;
@@ -96,11 +97,7 @@ fn unit() -> String {
 fn drop_in(spec: &NodeSpec) -> String {
     UnitText::new()
         .section("Service")
-        .set_if(
-            !spec.proxy.is_empty(),
-            "EnvironmentFile",
-            layout::PROXY_ENVIRONMENT,
-        )
+        .set_optional("EnvironmentFile", proxy_file(spec))
         .comment("Containers outlive containerd's own process.")
         .set("KillMode", "process")
         .comment("The control groups of containers are containerd's.")

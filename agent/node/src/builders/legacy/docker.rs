@@ -1,5 +1,6 @@
 //! docker as the runtime: its flags, its units, and its programs where the spec pins them.
 
+use super::common_files::proxy_file;
 use super::{layout, programs};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
@@ -103,11 +104,7 @@ fn service(spec: &NodeSpec, docker: &DockerRuntime, uses_socket: bool) -> String
         .set("EnvironmentFile", layout::DOCKER_ENVIRONMENT)
         .comment("Proxies that user data set for the whole machine.")
         .set("EnvironmentFile", "-/etc/environment")
-        .set_if(
-            !spec.proxy.is_empty(),
-            "EnvironmentFile",
-            layout::PROXY_ENVIRONMENT,
-        )
+        .set_optional("EnvironmentFile", proxy_file(spec))
         .comment("Without quotes or braces systemd splits the variable into words.")
         .set("ExecStart", &format!("{program}{listen} $DOCKER_OPTS"))
         .set("ExecReload", "/bin/kill -s HUP $MAINPID")

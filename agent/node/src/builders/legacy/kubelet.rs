@@ -1,5 +1,6 @@
 //! kubelet: its binary, its flags and its unit.
 
+use super::common_files::proxy_file;
 use super::layout;
 use crate::builders::context::program;
 use crate::credentials::{bootstraps, secures_kubelet};
@@ -108,17 +109,12 @@ fn set_network_flags(flags: &mut FlagSet, spec: &NodeSpec, known: &PlanInputs) {
 }
 
 fn set_runtime_flags(flags: &mut FlagSet, spec: &NodeSpec) {
-    match &spec.runtime {
-        Runtime::Docker(_) => {}
-        Runtime::Containerd { .. } => {
-            if !spec.kubernetes.at_least(1, 24) {
-                flags.set_default("container-runtime", "remote");
-            }
-            flags.set_default(
-                "container-runtime-endpoint",
-                "unix:///run/containerd/containerd.sock",
-            );
+    if let Runtime::Containerd { .. } = spec.runtime {
+        if !spec.kubernetes.at_least(1, 24) {
+            flags.set_default("container-runtime", "remote");
         }
+        let socket = "unix:///run/containerd/containerd.sock";
+        flags.set_default("container-runtime-endpoint", socket);
     }
 }
 
@@ -173,11 +169,7 @@ fn unit(spec: &NodeSpec) -> String {
         .set("After", &format!("network-online.target {runtime}"))
         .section("Service")
         .set("EnvironmentFile", layout::KUBELET_ENVIRONMENT)
-        .set_if(
-            !spec.proxy.is_empty(),
-            "EnvironmentFile",
-            layout::PROXY_ENVIRONMENT,
-        );
+        .set_optional("EnvironmentFile", proxy_file(spec));
     if bootstraps(spec) {
         let token = spec
             .kubelet

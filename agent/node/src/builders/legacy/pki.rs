@@ -28,7 +28,8 @@ pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
         items: Vec::new(),
     };
     files.certificate("ca", &layout::srv("ca.crt"));
-    files.docker_passwords();
+    // Registries' passwords, where kubelet looks for them: below its `$HOME`.
+    files.secret("dockerconfig", "/root/.docker/config.json");
     if spec.control_plane.is_some() {
         if spec.kubernetes.at_least(1, 6) {
             // The controller manager signs kubelets' certificates with it.
@@ -78,11 +79,6 @@ impl Files<'_> {
     fn write_secret(&mut self, path: &str, bytes: Vec<u8>) {
         let file = File::secret(path, Source::bytes(Contents(bytes)));
         self.items.push(Item::File(file));
-    }
-
-    /// Registries' passwords, where kubelet looks for them: below its `$HOME`.
-    fn docker_passwords(&mut self) {
-        self.secret("dockerconfig", "/root/.docker/config.json");
     }
 
     /// The API server's static passwords and tokens.

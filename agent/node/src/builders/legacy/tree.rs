@@ -18,7 +18,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
     let mut items = network::files(spec);
     if spec.role != Role::Bastion {
         items.extend(common_files::proxy_environment(spec));
-        items.extend(common_files::cloud_config(spec));
+        items.push(common_files::cloud_config(spec));
         items.extend(pki::items(spec, &known.credentials));
         items.extend(cni::items(spec, known));
         items.extend(match &spec.runtime {

@@ -1,11 +1,12 @@
 //! Which units run on a node of kops legacy (1.8 to 1.15), and what each reads at its start.
 
+use super::common_files::proxy_file;
 use super::layout;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::tags;
-use quake_model::item::{Autostart, Item, Unit, UnitState};
+use quake_model::item::{Autostart, Item, Unit};
 use quake_model::spec::{Hook, NodeSpec, Role, Runtime};
-use quake_model::step::{Condition, Need};
+use quake_model::step::Condition;
 
 /// The units, each after those that it waits for: which unit waits for which is in the unit files, but systemd may
 /// start a unit before it is asked for the next. Their files are items of their own.
@@ -34,7 +35,7 @@ fn log_rotation() -> Unit {
 }
 
 fn runtime(spec: &NodeSpec, known: &PlanInputs) -> Vec<Unit> {
-    let proxy = (!spec.proxy.is_empty()).then(|| layout::PROXY_ENVIRONMENT.to_owned());
+    let proxy = proxy_file(spec);
     let mut units = Vec::new();
     match &spec.runtime {
         Runtime::Docker(_) => {
@@ -71,26 +72,18 @@ pub(crate) fn start_conditions(spec: &NodeSpec) -> Vec<Condition> {
 }
 
 fn kubelet(spec: &NodeSpec) -> Unit {
-    let mut inputs = vec![
-        layout::unit("kubelet.service"),
-        layout::KUBELET_ENVIRONMENT.to_owned(),
-        layout::KUBELET.to_owned(),
-        spec.kubelet.kubeconfig_path.clone(),
-    ];
-    if spec.cloud_config.is_some() {
-        inputs.push(layout::CLOUD_CONFIG.to_owned());
-    }
-    if !spec.proxy.is_empty() {
-        inputs.push(layout::PROXY_ENVIRONMENT.to_owned());
-    }
+    const NAME: &str = "kubelet.service";
+    let cloud = spec.cloud_config.as_ref().map(|_| layout::CLOUD_CONFIG);
+    let unit = Unit::packaged(NAME)
+        .reading([layout::unit(NAME)])
+        .reading([layout::KUBELET_ENVIRONMENT, layout::KUBELET])
+        .reading([spec.kubelet.kubeconfig_path.as_str()])
+        .reading(cloud)
+        .reading(proxy_file(spec));
     Unit {
-        name: "kubelet.service".to_owned(),
-        file: None,
-        state: UnitState::Running,
         // At the next boot it must wait for the volumes again, and the agent starts it.
         autostart: Autostart::Disabled,
-        inputs,
-        need: Need::Required,
+        ..unit
     }
 }
 

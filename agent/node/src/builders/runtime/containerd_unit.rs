@@ -50,11 +50,7 @@ pub(super) fn text(context: &Context<'_>) -> String {
         .set("TasksMax", "infinity")
         .comment("Without it the kernel may kill the runtime to make room for a container.")
         .set("OOMScoreAdjust", "-999")
-        .set_if(
-            slice.is_some(),
-            "Slice",
-            slice.as_deref().unwrap_or_default(),
-        )
+        .set_optional("Slice", slice.as_deref())
         .section("Install")
         .set("WantedBy", "multi-user.target")
         .finish()
