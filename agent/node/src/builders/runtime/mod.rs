@@ -3,11 +3,9 @@
 mod containerd;
 mod containerd_config;
 mod containerd_unit;
-mod crictl;
 mod images;
 mod kubenet;
-mod nerdctl;
-mod operator_tool;
+mod operator_tools;
 mod registry_hosts;
 mod warm_pool;
 
@@ -16,10 +14,9 @@ use super::builder::{Builder, group};
 pub(super) const BUILDERS: &[Builder] = group![
     containerd,
     containerd_config,
-    crictl,
     images,
     kubenet,
-    nerdctl,
+    operator_tools,
     registry_hosts,
     warm_pool,
 ];

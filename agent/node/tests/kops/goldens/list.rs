@@ -62,9 +62,8 @@ const CHANNELS_ACCEPTED: &[Accepted] = &[(
 const CONTAINERD: &[&str] = &[
     "containerd",
     "containerd_config",
-    "crictl",
     "kubenet",
-    "nerdctl",
+    "operator_tools",
     "registry_hosts",
 ];
 const CONTAINERD_ACCEPTED: &[Accepted] = &[

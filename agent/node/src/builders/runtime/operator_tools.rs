@@ -1,13 +1,32 @@
-//! crictl, which looks into the container runtime as kubelet sees it.
+//! Tools for people who look into the container runtime; a node does without them.
 
-use super::operator_tool::tool;
+use super::is_skipped;
 use crate::builders::Context;
+use crate::builders::context::program;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
 
-/// The program, where it is pinned.
+/// Each tool, and the setting of the runtime's that asks for it: crictl looks into the runtime as kubelet sees it, nerdctl as
+/// people know it from docker.
+const TOOLS: [(&str, &str); 2] = [("crictl", "installCriCtl"), ("nerdctl", "installNerdCtl")];
+
+/// The tools that are pinned. Where somebody else installs the runtime only those that are asked for.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    Ok(tool(context, "crictl", "installCriCtl"))
+    let is_wanted = |setting| !is_skipped(context) || context.config.containerd.is_set(setting);
+    let tools = TOOLS.iter().filter(|(_, setting)| is_wanted(setting));
+    Ok(tools.filter_map(|(name, _)| tool(context, name)).collect())
+}
+
+/// The tool called `name`, be it a pinned file or within a pinned archive.
+fn tool(context: &Context<'_>, name: &str) -> Option<Item> {
+    let found = context.assets(|other| other == name);
+    let plain = found.first().map(|asset| (&asset.digest, None));
+    let members = context.members(|other| other == name).unwrap_or_default();
+    let member = members.first();
+    let member = member.map(|(digest, name)| (*digest, Some(*name)));
+    let path = format!("{}/{name}", context.distribution.operator_programs());
+    let (asset, member) = plain.or(member)?;
+    Some(program(asset, member, path))
 }
 
 #[cfg(test)]
@@ -65,5 +84,17 @@ mod tests {
     fn it_is_where_people_find_it_on_a_read_only_system() {
         let sample = sample("").on(Project::Flatcar, (0, 0));
         assert_eq!(sample.subjects(build), ["/opt/kops/bin/crictl"]);
+    }
+
+    #[test]
+    fn nerdctl_alone_is_taken_out_of_its_archive() {
+        let asset = format!("{DIGEST}@https://a/nerdctl-2.2.1-linux-amd64.tar.gz");
+        let keys = "containerdConfig: {skipInstall: true, installNerdCtl: true}\n";
+        let mut sample = Sample::worker(&format!("Assets: {{amd64: [\"{asset}\"]}}\n{keys}"));
+        let digest = sample.config.assets[0].digest.clone();
+        let names = ["containerd-rootless.sh", "nerdctl"].map(str::to_owned);
+        sample.members.insert(digest, names.into());
+        let found = sample.subjects(build);
+        assert_eq!(found, ["/usr/local/bin/nerdctl"]);
     }
 }
