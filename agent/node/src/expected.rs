@@ -1,7 +1,7 @@
 //! What a booted node is expected to have, drawn from its spec: what `diagnose` compares the machine with.
 
 use crate::builders;
-use crate::builders::legacy::{self, layout};
+use crate::builders::{layout, legacy};
 use quake_model::expected::{
     Expected, ExpectedAsset, ExpectedMember, ExpectedNames, ExpectedNetwork,
 };

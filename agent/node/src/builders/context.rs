@@ -1,7 +1,7 @@
 //! What a builder may know: the two documents, the machine, and what was read from the state store.
 
 use super::machine::Machine;
-use super::{Lifecycle, Objects};
+use super::{Lifecycle, Objects, layout};
 use crate::config::current::{BootConfig, NodeupConfig, Origin, Provider, Section};
 use crate::distribution::Distribution;
 use crate::plan_inputs::Keypair;
@@ -14,9 +14,6 @@ use quake_model::spec::{AssetKind, AssetSpec, Role};
 use quake_model::step::Place;
 use std::collections::BTreeMap;
 use std::ops::Deref;
-
-/// Keys, certificates and tokens of the API server and its neighbours.
-const SRV: &str = "/srv/kubernetes";
 
 pub(super) const KUBERNETES_CA: &str = "kubernetes-ca";
 
@@ -142,7 +139,7 @@ impl<'a> Context<'a> {
 
     /// A path below `/srv/kubernetes`.
     pub fn srv(&self, relative: &str) -> String {
-        format!("{SRV}/{relative}")
+        layout::srv(relative)
     }
 
     /// Where the unit file called `name` goes.

@@ -14,6 +14,7 @@ mod expected;
 mod expected_etcd;
 mod keys;
 mod kubelet;
+pub(crate) mod layout;
 pub(crate) mod legacy;
 mod machine;
 mod manager_flags;

@@ -2,13 +2,11 @@
 //! about is the cause.
 
 use super::runs;
+use crate::builders::layout;
 use crate::expected::network_word;
 use crate::pod;
 use quake_model::spec::{NodeSpec, Role};
 use quake_model::step::Condition;
-
-/// Where the runtime reads the pod network's configuration.
-const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
 
 /// The sidecar that asks the API server with a certificate of its own, for the API server answers no stranger.
 const HEALTH_CHECK: &str = "/etc/kubernetes/kube-apiserver-healthcheck/";
@@ -44,7 +42,7 @@ pub fn conditions(spec: &NodeSpec) -> Vec<Condition> {
         kubeconfig: spec.kubelet.kubeconfig_path.clone(),
     });
     conditions.push(Condition::PodNetwork {
-        directory: CNI_CONFIGURATIONS.to_owned(),
+        directory: layout::CNI_CONFIGURATIONS.to_owned(),
         network: network_word(spec).to_owned(),
     });
     conditions

@@ -1,17 +1,16 @@
 //! Images that the node will surely need, known before kubelet asks for them: those of its static pods, and the one of every
 //! pod's sandbox.
 
+use crate::builders::layout::CONTAINERD_CONFIG;
 use crate::pod::{containers, static_pods};
 use quake_formats::yaml::Yaml;
 use quake_model::item::File;
 use quake_model::spec::NodeSpec;
 
-/// containerd's configuration, which names the sandbox's image where the cluster's spec does.
-const CONTAINERD: &str = "/etc/containerd/config.toml";
-
 /// The names of these images, each once, the sandbox's first: no pod runs without it.
 pub fn early_images(spec: &NodeSpec) -> Vec<String> {
-    let runtime = spec.file_at(CONTAINERD).and_then(File::text);
+    // It names the sandbox's image where the cluster's spec does.
+    let runtime = spec.file_at(CONTAINERD_CONFIG).and_then(File::text);
     let sandbox = runtime.and_then(|text| sandbox_of(&text));
     let pods = static_pods(spec);
     let mut names: Vec<String> = Vec::new();

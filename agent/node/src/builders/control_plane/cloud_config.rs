@@ -1,6 +1,7 @@
 //! The cloud provider's configuration, which cloud-controller-manager reads.
 
 use crate::builders::Context;
+use crate::builders::layout::CLOUD_CONFIG;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item};
 
@@ -32,10 +33,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         .map(|(name, value)| format!("{name} = {value}"))
         .collect();
     let text = format!("[global]\n{}\n", lines.join("\n"));
-    Ok(vec![Item::File(File::plain(
-        "/etc/kubernetes/cloud.config",
-        text,
-    ))])
+    Ok(vec![Item::File(File::plain(CLOUD_CONFIG, text))])
 }
 
 #[cfg(test)]
@@ -43,15 +41,16 @@ mod tests {
     use super::*;
     use crate::builders::sample::Sample;
 
-    const PATH: &str = "/etc/kubernetes/cloud.config";
-
     #[test]
     fn each_setting_that_is_given_is_a_line() {
         let keys = "disableSecurityGroupIngress: false\nelbSecurityGroup: sg-1\nnlbSecurityGroupMode: Managed\n\
                     nodeIPFamilies: [ipv6, ipv4]\n";
         let wanted = "[global]\nDisableSecurityGroupIngress = false\nElbSecurityGroup = sg-1\n\
                       NLBSecurityGroupMode = Managed\nNodeIPFamilies = ipv6\nNodeIPFamilies = ipv4\n";
-        assert_eq!(Sample::control_plane(keys).file(build, PATH), wanted);
-        assert_eq!(Sample::worker(keys).find(build, PATH), None);
+        assert_eq!(
+            Sample::control_plane(keys).file(build, CLOUD_CONFIG),
+            wanted
+        );
+        assert_eq!(Sample::worker(keys).find(build, CLOUD_CONFIG), None);
     }
 }

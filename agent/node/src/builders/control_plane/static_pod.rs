@@ -2,7 +2,8 @@
 //! container of the component, whose output `go-runner` writes to the host's log file, too.
 
 use crate::builders::Context;
-use crate::builders::legacy::{Command, HostPath, Priority, StaticPod, layout, variable};
+use crate::builders::layout;
+use crate::builders::legacy::{Command, HostPath, Priority, StaticPod, variable};
 use crate::config::current::{EgressProxy, Section};
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
@@ -83,7 +84,7 @@ impl ComponentPod {
         let section = section.ok_or_else(|| context.missing(&path))?;
         let mut pod = Self::new(context, name, &section, &path, "100m")?;
         for flag in ["authentication-kubeconfig", "authorization-kubeconfig"] {
-            pod.flags.set(flag, format!("/var/lib/{name}/kubeconfig"));
+            pod.flags.set(flag, layout::kubeconfig(name));
         }
         if !section.has("tlsCertFile") {
             let file = |file: &str| context.srv(&format!("{name}/{file}"));

@@ -2,6 +2,7 @@
 
 use crate::builders::Context;
 use crate::builders::context::KUBERNETES_CA;
+use crate::builders::layout;
 use quake_model::fault::Fault;
 use quake_model::item::{AlternateName, CertificateOrder, Item, Subject, Usage};
 
@@ -18,7 +19,7 @@ impl Component {
     pub(super) fn build(&self, context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let name = self.name;
         let subject = Subject::named(&format!("system:{name}"));
-        let path = format!("/var/lib/{name}/kubeconfig");
+        let path = layout::kubeconfig(name);
         let mut items: Vec<Item> = context.kubeconfig(name, subject, &path)?.into();
         if !self.serves_another(context) {
             let order = self.serving_order(context)?;

@@ -73,7 +73,7 @@ providers:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::builders::kubelet::{ENVIRONMENT, kubelet_environment};
+    use crate::builders::kubelet::{KUBELET_ENVIRONMENT, kubelet_environment};
     use crate::builders::sample::Sample;
     use serde_json::Value;
 
@@ -109,7 +109,7 @@ mod tests {
             node.config.kubernetes.minor = minor;
             let items = node.items(build);
             assert_eq!(!items.is_empty(), is_used, "1.{minor}");
-            let arguments = node.file(kubelet_environment::build, ENVIRONMENT);
+            let arguments = node.file(kubelet_environment::build, KUBELET_ENVIRONMENT);
             let is_named = arguments.contains("--image-credential-provider");
             assert_eq!(is_named, is_used, "1.{minor}");
         }

@@ -1,6 +1,6 @@
 //! kubelet's command line. What its configuration file knows is there instead.
 
-use super::{CONFIG, CREDENTIAL_PROVIDERS, ENVIRONMENT, credential_provider};
+use super::{CONFIG, CREDENTIAL_PROVIDERS, KUBELET_ENVIRONMENT, credential_provider};
 use crate::builders::Context;
 use quake_formats::flags::{FlagSet, environment_value};
 use quake_model::fault::Fault;
@@ -15,7 +15,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let arguments = environment_value(&words(context));
     // kubelet finds the passwords of other registries in $HOME/.docker/config.json.
     let text = format!("DAEMON_ARGS={arguments}\nHOME=\"/root\"\n");
-    Ok(vec![Item::File(File::plain(ENVIRONMENT, text))])
+    Ok(vec![Item::File(File::plain(KUBELET_ENVIRONMENT, text))])
 }
 
 /// The flags of the spec as kops sorts them, then those that only the node can know.
@@ -53,7 +53,7 @@ mod tests {
     use crate::builders::sample::Sample;
 
     fn has(keys: &str, word: &str) -> bool {
-        let text = Sample::worker(keys).file(build, ENVIRONMENT);
+        let text = Sample::worker(keys).file(build, KUBELET_ENVIRONMENT);
         let line = text.lines().next().unwrap_or_default();
         let line = line.trim_start_matches("DAEMON_ARGS=").trim_matches('"');
         line.split(' ').any(|other| other == word)
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn settings_of_the_configuration_file_are_no_flags() {
         let keys = "KubeletConfig: {maxPods: 50, evictionHard: a<1, clusterDNS: 10.0.0.1}\n";
-        let text = Sample::worker(keys).file(build, ENVIRONMENT);
+        let text = Sample::worker(keys).file(build, KUBELET_ENVIRONMENT);
         for name in ["max-pods", "eviction", "cluster-dns"] {
             assert!(!text.contains(name), "{text}");
         }

@@ -2,14 +2,12 @@
 
 use super::program;
 use crate::builders::Context;
+use crate::builders::layout::CNI_CONFIGURATIONS;
 use quake_model::fault::Fault;
 use quake_model::item::{Directory, Item};
 
 /// Where kubelet keeps what it must not lose.
 const STATE: &str = "/var/lib/kubelet";
-
-/// Where the runtime finds the configurations of pods' networks.
-const NETWORKS: &str = "/etc/cni/net.d";
 
 /// The program and the directories.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
@@ -22,7 +20,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     directories.push(STATE);
     // An add-on writes its configuration there; kubenet's is a template of the runtime's.
     if !context.config.network.uses_kubenet {
-        directories.push(NETWORKS);
+        directories.push(CNI_CONFIGURATIONS);
     }
     let directories = directories.into_iter().map(Directory::plain);
     items.extend(directories.map(Item::Directory));
@@ -48,15 +46,23 @@ mod tests {
         let found = subjects("KubeletConfig: {podManifestPath: /srv/pods/}\n");
         assert_eq!(
             found,
-            ["/usr/local/bin/kubelet", "/srv/pods", STATE, NETWORKS]
+            [
+                "/usr/local/bin/kubelet",
+                "/srv/pods",
+                STATE,
+                CNI_CONFIGURATIONS
+            ]
         );
-        assert_eq!(subjects(""), ["/usr/local/bin/kubelet", STATE, NETWORKS]);
+        assert_eq!(
+            subjects(""),
+            ["/usr/local/bin/kubelet", STATE, CNI_CONFIGURATIONS]
+        );
     }
 
     #[test]
     fn a_runtime_that_makes_networks_itself_has_no_directory_of_them() {
         let found = subjects("UsesKubenet: true\n");
-        assert!(!found.contains(&NETWORKS.to_owned()), "{found:?}");
+        assert!(!found.contains(&CNI_CONFIGURATIONS.to_owned()), "{found:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! kubelet's unit.
 
-use super::{CONFIG, CREDENTIAL_PROVIDERS, ENVIRONMENT, KUBECONFIG, program, slices};
+use super::{CONFIG, CREDENTIAL_PROVIDERS, KUBECONFIG, KUBELET_ENVIRONMENT, program, slices};
 use crate::builders::Context;
 use quake_formats::unit_text::UnitText;
 use quake_model::fault::Fault;
@@ -13,7 +13,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let unit = context.unit(NAME, text(context));
     // kubelet reads these once; a renewed certificate is no use to it before it starts again, and pods outlive that.
     let unit = unit.reading([
-        ENVIRONMENT.to_owned(),
+        KUBELET_ENVIRONMENT.to_owned(),
         CONFIG.to_owned(),
         CREDENTIAL_PROVIDERS.to_owned(),
         KUBECONFIG.to_owned(),
@@ -41,7 +41,7 @@ fn text(context: &Context<'_>) -> String {
         .set("Documentation", "https://github.com/kubernetes/kubernetes")
         .set("After", "containerd.service")
         .section("Service")
-        .set("EnvironmentFile", ENVIRONMENT)
+        .set("EnvironmentFile", KUBELET_ENVIRONMENT)
         .comment("systemd takes the quotes off and splits the variable into words.")
         .set(
             "ExecStart",

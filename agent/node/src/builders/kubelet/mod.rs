@@ -15,6 +15,7 @@ mod slices;
 pub use max_pods::needs_eni_capacity;
 
 use super::builder::{Builder, group};
+use super::layout::KUBELET_ENVIRONMENT;
 
 pub(super) const BUILDERS: &[Builder] = group![
     credential_provider,
@@ -31,9 +32,6 @@ const CONFIG: &str = "/var/lib/kubelet/kubelet.conf";
 
 /// How kubelet asks for the passwords of registries.
 const CREDENTIAL_PROVIDERS: &str = "/var/lib/kubelet/credential-provider.conf";
-
-/// What kubelet is started with.
-const ENVIRONMENT: &str = "/etc/sysconfig/kubelet";
 
 /// How kubelet speaks with the API server.
 const KUBECONFIG: &str = "/var/lib/kubelet/kubeconfig";

@@ -1,6 +1,6 @@
 //! When a node is ready: which of its components answer, and where.
 
-use crate::builders::legacy::layout;
+use super::layout;
 use quake_model::spec::{Component, ControlPlane, NodeSpec, Probe, Role};
 use quake_model::step::Condition;
 

@@ -9,7 +9,6 @@ mod etcd;
 mod hooks;
 mod kubeconfig;
 mod kubelet;
-pub(crate) mod layout;
 mod logrotate;
 pub(crate) mod network;
 pub(crate) mod node_object;
@@ -29,3 +28,5 @@ pub(crate) use kubelet::runtime_unit;
 pub(crate) use logrotate::TIMER as LOG_ROTATION_TIMER;
 pub(crate) use pod::{Command, HostPath, Priority, Sidecar, StaticPod, variable};
 pub(crate) use tree::items;
+
+use super::layout;

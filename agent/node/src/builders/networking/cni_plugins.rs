@@ -2,11 +2,9 @@
 
 use crate::builders::Context;
 use crate::builders::context::program;
+use crate::builders::layout::CNI_PLUGINS;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
-
-/// Where container runtimes and pod networks look for plugins.
-const FOLDER: &str = "/opt/cni/bin";
 
 /// The plugin that no network does without, and by which the archive is known: operators bring archives of other names.
 const EVERY_ARCHIVE_HAS: &str = "loopback";
@@ -26,7 +24,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let members = context.members(|_| true).unwrap_or_default().into_iter();
     let members = members.filter(|(digest, _)| *digest == archive);
     Ok(members
-        .map(|(_, name)| program(archive, Some(name), format!("{FOLDER}/{name}")))
+        .map(|(_, name)| program(archive, Some(name), format!("{CNI_PLUGINS}/{name}")))
         .collect())
 }
 
@@ -56,7 +54,7 @@ mod tests {
     #[test]
     fn the_plugins_are_all_of_their_archive_and_nothing_of_another() {
         let found = sample(&["portmap", "loopback", "LICENSE"]).subjects(build);
-        let wanted = ["LICENSE", "loopback", "portmap"].map(|name| format!("{FOLDER}/{name}"));
+        let wanted = ["LICENSE", "loopback", "portmap"].map(|name| format!("{CNI_PLUGINS}/{name}"));
         assert_eq!(found, wanted);
     }
 

@@ -1,8 +1,9 @@
 //! containerd's programs and its unit; on a distribution that brings its own, what is added to that.
 
-use super::{CONFIG, containerd_unit, is_skipped};
+use super::{containerd_unit, is_skipped};
 use crate::builders::Context;
 use crate::builders::context::program;
+use crate::builders::layout::CONTAINERD_CONFIG;
 use quake_model::fault::Fault;
 use quake_model::item::{File, Item, Unit};
 
@@ -73,13 +74,13 @@ fn container_runner(context: &Context<'_>) -> Result<Item, Fault> {
 fn unit(context: &Context<'_>) -> Unit {
     context
         .unit("containerd.service", containerd_unit::text(context))
-        .reading([CONFIG, ENVIRONMENT, "/usr/bin/containerd"])
+        .reading([CONTAINERD_CONFIG, ENVIRONMENT, "/usr/bin/containerd"])
 }
 
 /// The distribution's unit, told to read our configuration.
 fn additions() -> Vec<Item> {
     let drop_in = File::plain(DROP_IN, containerd_unit::drop_in());
-    let unit = Unit::packaged("containerd.service").reading([CONFIG, DROP_IN]);
+    let unit = Unit::packaged("containerd.service").reading([CONTAINERD_CONFIG, DROP_IN]);
     vec![
         Item::File(File::present("/etc/environment")),
         Item::File(drop_in),

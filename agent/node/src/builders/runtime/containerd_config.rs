@@ -1,7 +1,8 @@
 //! containerd's configuration file.
 
-use super::{CONFIG, NETWORK_TEMPLATE, REGISTRY_HOSTS, is_skipped};
+use super::{NETWORK_TEMPLATE, REGISTRY_HOSTS, is_skipped};
 use crate::builders::Context;
+use crate::builders::layout::CONTAINERD_CONFIG;
 use crate::config::current::Section;
 use quake_formats::toml_text;
 use quake_formats::yaml::{Key, Value as Node, Yaml};
@@ -22,7 +23,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         Some(text) => text.to_owned(),
         None => configuration(context)?,
     };
-    let mut items = vec![Item::File(File::plain(CONFIG, text))];
+    let mut items = vec![Item::File(File::plain(CONTAINERD_CONFIG, text))];
     if context.runs_gvisor() {
         let requested = context.config.gvisor.as_ref();
         let platform = requested.and_then(|gvisor| gvisor.text("platform"));
@@ -238,7 +239,7 @@ mod tests {
     use quake_formats::syntax;
 
     fn read(sample: &Sample) -> Value {
-        let text = sample.file(build, CONFIG);
+        let text = sample.file(build, CONTAINERD_CONFIG);
         syntax::toml(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
@@ -296,7 +297,7 @@ mod tests {
         let sample = Sample::worker(
             "containerdConfig: {configOverride: \"version = 9\", sandboxImage: x}\n",
         );
-        assert_eq!(sample.file(build, CONFIG), "version = 9");
+        assert_eq!(sample.file(build, CONTAINERD_CONFIG), "version = 9");
     }
 
     #[test]

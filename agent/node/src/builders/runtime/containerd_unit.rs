@@ -1,8 +1,8 @@
 //! The text of containerd's unit, and of what is added to a distribution's.
 
-use super::CONFIG;
 use super::containerd::ENVIRONMENT;
 use crate::builders::Context;
+use crate::builders::layout::CONTAINERD_CONFIG;
 use crate::distribution::Packaging;
 use quake_formats::unit_text::UnitText;
 
@@ -34,7 +34,7 @@ pub(super) fn text(context: &Context<'_>) -> String {
         .comment("systemd takes the quotes off and splits the variable into words.")
         .set(
             "ExecStart",
-            &format!("/usr/bin/containerd -c {CONFIG} \"$CONTAINERD_OPTS\""),
+            &format!("/usr/bin/containerd -c {CONTAINERD_CONFIG} \"$CONTAINERD_OPTS\""),
         )
         .set("Type", "notify")
         .comment("The control groups of containers are containerd's.")
@@ -65,7 +65,7 @@ pub(super) fn drop_in() -> String {
         .set("ExecStart", "")
         .set(
             "ExecStart",
-            &format!("/usr/bin/containerd --config {CONFIG}"),
+            &format!("/usr/bin/containerd --config {CONTAINERD_CONFIG}"),
         )
         .finish()
 }

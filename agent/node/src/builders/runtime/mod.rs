@@ -21,8 +21,6 @@ pub(super) const BUILDERS: &[Builder] = group![
     warm_pool,
 ];
 
-const CONFIG: &str = "/etc/containerd/config.toml";
-
 /// Where containerd looks for mirrors.
 const REGISTRY_HOSTS: &str = "/etc/containerd/certs.d";
 

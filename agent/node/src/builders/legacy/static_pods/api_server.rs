@@ -1,8 +1,8 @@
 //! kube-apiserver.
 
 use super::{control_plane_paths, control_plane_pod, log_path};
+use crate::builders::layout::{self, srv};
 use crate::builders::legacy::conditions::{api_server_ports, api_server_probe};
-use crate::builders::legacy::layout::{self, srv};
 use crate::builders::legacy::pod::{HostPath, StaticPod};
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;

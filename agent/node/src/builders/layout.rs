@@ -1,13 +1,14 @@
-//! Where things are on a node. The paths are those nodeup used (kops 1.8 to 1.15, Debian family), because
-//! add-ons, dashboards and people know them.
+//! Where things are on a node, whichever kops configured it. The paths are those of nodeup, because add-ons, dashboards and
+//! people know them.
 
-/// Where unit files go.
+/// Where unit files go on a node of kops legacy (1.8 to 1.15).
 ///
 /// nodeup wrote to the distribution's own directory (`/lib/systemd/system`), over the files of packages.
 /// `/etc/systemd/system` is the administrator's: it exists on every distribution, wins over the package's
 /// unit of the same name, and an upgrade of the package never takes it back.
 pub(crate) const UNITS: &str = "/etc/systemd/system";
 
+/// The programs of a node of kops legacy (1.8 to 1.15).
 pub(crate) const KUBELET: &str = "/usr/local/bin/kubelet";
 
 pub(crate) const KUBECTL: &str = "/usr/local/bin/kubectl";
@@ -38,7 +39,7 @@ pub(crate) const CNI_CONFIGURATIONS: &str = "/etc/cni/net.d";
 /// Where out-of-tree volume plugins are, by kubelet's own default.
 pub(crate) const VOLUME_PLUGINS: &str = "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/";
 
-/// The path of a unit file.
+/// The path of a unit file of kops legacy (1.8 to 1.15).
 pub(crate) fn unit(name: &str) -> String {
     format!("{UNITS}/{name}")
 }
