@@ -38,7 +38,7 @@ pub struct Probe {
 }
 
 /// A component that runs as a static pod.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Component {
     pub image: String,
     /// The flags the spec asks for, by the component's own names; sorted.

@@ -7,8 +7,9 @@
 //! the cluster's spec does not say. Its name comes before `00-` and all that follow, so an operator's file wins.
 
 use quake_formats::unit_text::UnitText;
-use quake_model::item::{Directory, File, Item, Source, Unit};
+use quake_model::item::{Directory, File, Item, Unit};
 use quake_model::spec::NodeSpec;
+use std::borrow::Cow;
 
 const DIRECTORY: &str = "/etc/kubernetes/kubelet.conf.d";
 
@@ -71,16 +72,11 @@ fn says_pulls(spec: &NodeSpec) -> bool {
 }
 
 fn says_in_file(item: &Item) -> bool {
-    let Item::File(File {
-        source: Source::Bytes(contents),
-        ..
-    }) = item
-    else {
-        return false;
-    };
-    let text = String::from_utf8_lossy(&contents.0);
-    text.contains("kind: KubeletConfiguration")
-        && SAYS_PULLS.iter().any(|setting| text.contains(setting))
+    let text = item.file().and_then(File::text);
+    text.is_some_and(|text| {
+        text.contains("kind: KubeletConfiguration")
+            && SAYS_PULLS.iter().any(|setting| text.contains(setting))
+    })
 }
 
 /// The path of the drop-in, and the command of kubelet's unit; `None` for an item that is not the unit's file.
@@ -90,15 +86,10 @@ fn kubelet_start(item: &Item) -> Option<(String, String)> {
             name,
             file: Some(file),
             ..
-        }) if name == UNIT => (file.path.as_str(), file.text.clone()),
-        Item::File(File {
-            path,
-            source: Source::Bytes(contents),
-            ..
-        }) if path.ends_with("/systemd/system/kubelet.service") => (
-            path.as_str(),
-            String::from_utf8_lossy(&contents.0).into_owned(),
-        ),
+        }) if name == UNIT => (&file.path, Cow::from(&file.text)),
+        Item::File(file) if file.path.ends_with("/systemd/system/kubelet.service") => {
+            (&file.path, file.text()?)
+        }
         _ => return None,
     };
     let directory = path.strip_suffix(UNIT)?;

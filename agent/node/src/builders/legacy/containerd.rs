@@ -3,11 +3,10 @@
 
 use super::common_files::proxy_file;
 use super::{cni, layout, programs};
-use crate::builders::context::program;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{File, Item};
-use quake_model::spec::{AssetKind, AssetSpec, NodeSpec};
+use quake_model::spec::{AssetSpec, NodeSpec};
 
 /// What the agent adds to the unit, whoever wrote it.
 const DROP_IN: &str = "containerd.service.d/10-quake-agent.conf";
@@ -19,7 +18,9 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
         items.extend(programs::items(archive, known, "/usr/local/bin"));
         items.push(write(&layout::unit("containerd.service"), unit()));
     }
-    items.extend(container_runner(spec));
+    // runc, whose releases are one file for each processor.
+    let is_runc = |name: &str| name.starts_with("runc.");
+    items.extend(programs::plain(spec, is_runc, "/usr/local/sbin/runc"));
     items.push(write(layout::CONTAINERD_CONFIG, configuration(spec)));
     items.push(write(&layout::unit(DROP_IN), drop_in(spec)));
     items
@@ -33,16 +34,6 @@ pub(crate) fn unit_files(spec: &NodeSpec) -> Vec<String> {
 
 fn archive(spec: &NodeSpec) -> Option<&AssetSpec> {
     programs::archive(spec, "containerd-")
-}
-
-/// runc, whose releases are one file for each processor.
-fn container_runner(spec: &NodeSpec) -> Option<Item> {
-    let asset = spec
-        .assets
-        .iter()
-        .find(|asset| asset.kind == AssetKind::Plain && asset.name.starts_with("runc."))?;
-    let path = "/usr/local/sbin/runc".to_owned();
-    Some(program(&asset.digest, None, path))
 }
 
 /// The configuration, in the second version of its format: containerd 1.3 to 2.x read it.

@@ -25,12 +25,13 @@ struct Shape {
 }
 
 impl Shape {
-    /// The shape of `cluster`; `None` for one that has no ports assigned.
-    fn parse(cluster: &str) -> Option<Self> {
-        let (suffix, client_port, peer_port, cpu) = match cluster {
-            "main" => ("", 4001, 2380, "200m"),
-            "events" => ("-events", 4002, 2381, "100m"),
-            _ => return None,
+    /// The shape of an etcd cluster whose pods the agent writes; `None` where etcd-manager does, or where none of its ports is
+    /// known.
+    fn of(cluster: &EtcdCluster) -> Option<Self> {
+        let (suffix, client_port, peer_port, cpu) = match (cluster.provider, &*cluster.name) {
+            (EtcdProvider::Legacy, "main") => ("", 4001, 2380, "200m"),
+            (EtcdProvider::Legacy, "events") => ("-events", 4002, 2381, "100m"),
+            (EtcdProvider::Legacy | EtcdProvider::Manager, _) => return None,
         };
         Some(Self {
             name: format!("etcd{suffix}"),
@@ -40,12 +41,6 @@ impl Shape {
             peer_port,
             cpu,
         })
-    }
-
-    /// The shape of an etcd cluster whose pods the agent writes; `None` where etcd-manager does.
-    fn of(cluster: &EtcdCluster) -> Option<Self> {
-        let is_ours = cluster.provider == EtcdProvider::Legacy;
-        is_ours.then(|| Self::parse(&cluster.name)).flatten()
     }
 }
 
@@ -95,7 +90,7 @@ fn copies(spec: &NodeSpec, manifests: &[EtcdManifest]) -> Vec<Item> {
         .collect()
 }
 
-fn manifest_path(spec: &NodeSpec, name: &str) -> String {
+pub(super) fn manifest_path(spec: &NodeSpec, name: &str) -> String {
     let directory = spec.kubelet.manifest_path.trim_end_matches('/');
     format!("{directory}/{name}.manifest")
 }
@@ -105,7 +100,7 @@ fn data_directory(slot: &MountedSlot, shape: &Shape) -> String {
 }
 
 /// Whether the cluster has no name service: its names come from a mesh that writes the host's `/etc/hosts`.
-fn is_gossip(spec: &NodeSpec) -> bool {
+pub(super) fn is_gossip(spec: &NodeSpec) -> bool {
     spec.cluster.ends_with(".k8s.local")
 }
 
@@ -126,11 +121,13 @@ fn hosts(spec: &NodeSpec, known: &PlanInputs) -> String {
 
 /// The names of all members of an etcd cluster whose pods the agent writes; none where etcd-manager does.
 pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String> {
-    let name = |shape: &Shape, member: &str| member_host(spec, &shape.name, member);
-    let members = cluster.members.iter().map(|member| member.name.as_str());
-    Shape::of(cluster).map_or_else(Vec::new, |shape| {
-        members.map(|member| name(&shape, member)).collect()
-    })
+    let Some(Shape { name, .. }) = Shape::of(cluster) else {
+        return Vec::new();
+    };
+    let members = cluster.members.iter();
+    members
+        .map(|member| member_host(spec, &name, &member.name))
+        .collect()
 }
 
 /// The port on which the members of an etcd cluster reach each other, where the agent writes their pods.
@@ -153,13 +150,9 @@ pub(crate) fn own_member_names(spec: &NodeSpec, known: &PlanInputs) -> Vec<Strin
 
 /// The same, each with the volume that makes it this node's.
 pub(crate) fn own_members(spec: &NodeSpec, known: &PlanInputs) -> Vec<(String, String)> {
-    let is_ours = |slot: &&MountedSlot| {
-        let cluster = spec.etcd.iter().find(|it| it.name == slot.cluster);
-        cluster.is_some_and(|cluster| cluster.provider == EtcdProvider::Legacy)
-    };
-    let own = known.slots.iter().filter(is_ours);
-    let names = own.filter_map(|slot| {
-        let shape = Shape::parse(&slot.cluster)?;
+    let names = known.slots.iter().filter_map(|slot| {
+        let cluster = spec.etcd.iter().find(|it| it.name == slot.cluster)?;
+        let shape = Shape::of(cluster)?;
         let name = member_host(spec, &shape.name, &slot.member);
         Some((name, slot.volume_id.clone()))
     });
@@ -169,11 +162,8 @@ pub(crate) fn own_members(spec: &NodeSpec, known: &PlanInputs) -> Vec<(String, S
 fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape) -> StaticPod {
     let component = Component {
         image: cluster.image.clone(),
-        flags: Vec::new(),
         cpu_request: Some(shape.cpu.to_owned()),
-        cpu_limit: None,
-        memory_request: None,
-        memory_limit: None,
+        ..Component::default()
     };
     // The log has one name inside the pod, whichever cluster's it is outside.
     let log = layout::log("etcd");

@@ -5,7 +5,6 @@ use super::layout;
 use quake_formats::unit_text::{UnitText, command_line};
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::{Hook, HookKind, NodeSpec, Role, Runtime};
-use std::collections::BTreeMap;
 
 /// The unit files of hooks, in the spec's order; of two of one name the first counts.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
@@ -54,13 +53,15 @@ fn unit(spec: &NodeSpec, hook: &Hook) -> String {
             command,
             environment,
         } => {
-            let container = Container {
-                image,
-                command,
-                environment,
-            };
-            let pull = command_line(&container.pull(&spec.runtime));
-            let run = command_line(&container.run(&spec.runtime, &hook.unit));
+            let client = client(&spec.runtime, &hook.unit);
+            let image = std::slice::from_ref(image);
+            let variables = environment
+                .iter()
+                .flat_map(|(name, value)| ["--env".to_owned(), format!("{name}={value}")]);
+            let variables: Vec<String> = variables.collect();
+            let pull = [&words(client.pull), image].concat();
+            let run = [&words(client.run), &variables, image, &client.name, command].concat();
+            let (pull, run) = (command_line(&pull), command_line(&run));
             unit.set("Requires", runtime_unit(spec))
                 .section("Service")
                 .set("Type", "oneshot")
@@ -105,52 +106,33 @@ fn order<'a>(spec: &NodeSpec, hook: &'a Hook) -> Order<'a> {
     Order { before, after }
 }
 
-/// A container run once, with the host's network and files.
-struct Container<'a> {
-    image: &'a str,
-    command: &'a [String],
-    environment: &'a BTreeMap<String, String>,
+/// How the runtime's client is called for a container that is run once, with the host's network and files.
+struct Client {
+    pull: &'static str,
+    run: &'static str,
+    /// The container's name: containerd wants one, and docker makes one up.
+    name: Vec<String>,
 }
 
-/// What docker, and containerd's client, are called with.
-const DOCKER: &str = "/usr/bin/docker";
-const DOCKER_RUN: &str = "run --rm --net=host --privileged -v /:/rootfs/ \
-    -v /var/run/dbus:/var/run/dbus -v /run/systemd:/run/systemd";
-const CTR: &str = "/usr/bin/env ctr --namespace k8s.io";
-const CTR_RUN: &str = "run --rm --net-host --privileged \
-    --mount type=bind,src=/,dst=/rootfs,options=rbind:rw \
-    --mount type=bind,src=/var/run/dbus,dst=/var/run/dbus,options=rbind:rw \
-    --mount type=bind,src=/run/systemd,dst=/run/systemd,options=rbind:rw";
-
-fn words(program: &str, arguments: &str) -> Vec<String> {
-    let words = program.split(' ').chain(arguments.split(' '));
-    words.map(str::to_owned).collect()
+fn client(runtime: &Runtime, unit: &str) -> Client {
+    match runtime {
+        Runtime::Docker(_) => Client {
+            pull: "/usr/bin/docker pull",
+            run: "/usr/bin/docker run --rm --net=host --privileged -v /:/rootfs/ \
+                -v /var/run/dbus:/var/run/dbus -v /run/systemd:/run/systemd",
+            name: Vec::new(),
+        },
+        Runtime::Containerd { .. } => Client {
+            pull: "/usr/bin/env ctr --namespace k8s.io images pull",
+            run: "/usr/bin/env ctr --namespace k8s.io run --rm --net-host --privileged \
+                --mount type=bind,src=/,dst=/rootfs,options=rbind:rw \
+                --mount type=bind,src=/var/run/dbus,dst=/var/run/dbus,options=rbind:rw \
+                --mount type=bind,src=/run/systemd,dst=/run/systemd,options=rbind:rw",
+            name: vec![unit.trim_end_matches(".service").to_owned()],
+        },
+    }
 }
 
-impl Container<'_> {
-    fn pull(&self, runtime: &Runtime) -> Vec<String> {
-        let mut words = match runtime {
-            Runtime::Docker(_) => words(DOCKER, "pull"),
-            Runtime::Containerd { .. } => words(CTR, "images pull"),
-        };
-        words.push(self.image.to_owned());
-        words
-    }
-
-    fn run(&self, runtime: &Runtime, unit: &str) -> Vec<String> {
-        let mut words = match runtime {
-            Runtime::Docker(_) => words(DOCKER, DOCKER_RUN),
-            Runtime::Containerd { .. } => words(CTR, CTR_RUN),
-        };
-        for (name, value) in self.environment {
-            words.extend(["--env".to_owned(), format!("{name}={value}")]);
-        }
-        words.push(self.image.to_owned());
-        // containerd wants a name for the container; docker makes one up.
-        if matches!(runtime, Runtime::Containerd { .. }) {
-            words.push(unit.trim_end_matches(".service").to_owned());
-        }
-        words.extend(self.command.iter().cloned());
-        words
-    }
+fn words(command: &str) -> Vec<String> {
+    command.split(' ').map(str::to_owned).collect()
 }

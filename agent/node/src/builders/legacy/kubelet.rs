@@ -1,14 +1,13 @@
 //! kubelet: its binary, its flags and its unit.
 
 use super::common_files::proxy_file;
-use super::layout;
-use crate::builders::context::program;
+use super::{layout, programs};
 use crate::credentials::{bootstraps, secures_kubelet};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{Directory, File, Item};
-use quake_model::spec::{AssetKind, NetworkMode, NodeSpec, Runtime};
+use quake_model::spec::{NetworkMode, NodeSpec, Runtime};
 use std::collections::BTreeMap;
 
 /// Networking options whose plugin gives the node further addresses, so that kubelet must be told the first.
@@ -23,9 +22,11 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
         Item::Directory(Directory::plain("/var/lib/kubelet")),
     ];
     // A machine image may already hold the binaries; then the spec pins none and the image's are used.
-    items.extend(binary(spec, "kubelet", layout::KUBELET));
+    let kubelet = programs::plain(spec, |name| name == "kubelet", layout::KUBELET);
+    items.extend(kubelet);
     if spec.control_plane.is_some() {
-        items.extend(binary(spec, "kubectl", layout::KUBECTL));
+        let kubectl = programs::plain(spec, |name| name == "kubectl", layout::KUBECTL);
+        items.extend(kubectl);
     }
     items.push(Item::File(environment_file(spec, known)));
     items.push(Item::File(File::plain(
@@ -33,14 +34,6 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
         unit(spec),
     )));
     items
-}
-
-fn binary(spec: &NodeSpec, name: &str, path: &str) -> Option<Item> {
-    let asset = spec
-        .assets
-        .iter()
-        .find(|asset| asset.name == name && asset.kind == AssetKind::Plain)?;
-    Some(program(&asset.digest, None, path.to_owned()))
 }
 
 fn environment_file(spec: &NodeSpec, known: &PlanInputs) -> File {

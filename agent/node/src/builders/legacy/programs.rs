@@ -1,4 +1,4 @@
-//! Programs of an archive that the spec pins: which archive, and all of its files in one directory.
+//! Programs that the spec pins: files, and archives with all of their files in one directory.
 
 use crate::builders::context::program;
 use crate::plan_inputs::PlanInputs;
@@ -7,9 +7,15 @@ use quake_model::spec::{AssetKind, AssetSpec, NodeSpec};
 
 /// The pinned archive whose name begins with `prefix`.
 pub(super) fn archive<'a>(spec: &'a NodeSpec, prefix: &str) -> Option<&'a AssetSpec> {
-    spec.assets
-        .iter()
-        .find(|asset| asset.kind == AssetKind::Archive && asset.name.starts_with(prefix))
+    let mut assets = spec.assets.iter();
+    assets.find(|asset| asset.kind == AssetKind::Archive && asset.name.starts_with(prefix))
+}
+
+/// The pinned file whose name fits, as a program at `path`; `None` where the spec pins none.
+pub(super) fn plain(spec: &NodeSpec, is_named: fn(&str) -> bool, path: &str) -> Option<Item> {
+    let mut assets = spec.assets.iter();
+    let asset = assets.find(|asset| asset.kind == AssetKind::Plain && is_named(&asset.name))?;
+    Some(program(&asset.digest, None, path.to_owned()))
 }
 
 /// Every file of the archive as a program in `directory`.

@@ -4,6 +4,7 @@ mod api_server;
 
 use super::common_files::proxy_variables;
 use super::conditions::{controller_manager_probe, scheduler_probe};
+use super::etcd::{is_gossip, manifest_path};
 use super::kubeconfig::server as api_server_url;
 use super::layout::{self, srv};
 use super::pod::{Command, HostPath, Priority, StaticPod};
@@ -36,8 +37,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
 }
 
 fn manifest(spec: &NodeSpec, pod: &StaticPod) -> Item {
-    let directory = spec.kubelet.manifest_path.trim_end_matches('/');
-    let path = format!("{directory}/{}.manifest", pod.name);
+    let path = manifest_path(spec, &pod.name);
     let text = pod.manifest(spec.kubernetes);
     // Proxy variables in a pod's environment may hold a password.
     let file = if spec.proxy.is_empty() {
@@ -178,7 +178,7 @@ fn kube_proxy_paths(spec: &NodeSpec) -> Vec<HostPath> {
         paths.push(lock.of_kind("FileOrCreate"));
     }
     // In a cluster without a name service, names come to /etc/hosts.
-    if spec.cluster.ends_with(".k8s.local") {
+    if is_gossip(spec) {
         paths.push(HostPath::read("etchosts", "/etc/hosts"));
     }
     paths
