@@ -71,6 +71,17 @@ impl Yaml {
         fault_at(source, (self.line, self.column), code, summary)
     }
 
+    /// Another value in the place of this one.
+    #[must_use]
+    pub fn with(&self, value: Value) -> Self {
+        let (line, column) = (self.line, self.column);
+        Self {
+            line,
+            column,
+            value,
+        }
+    }
+
     /// The value of `key`, unless it is absent or null.
     pub fn get(&self, key: &str) -> Option<&Self> {
         let (_, value) = self.entries().iter().find(|(name, _)| name.name == key)?;

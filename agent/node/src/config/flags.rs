@@ -95,7 +95,7 @@ fn quantity_text(value: &Yaml, text: &str) -> Option<String> {
 /// cluster's: through JSON, so what is null or empty overrides nothing, maps are merged and lists replaced.
 pub(super) fn overlay(base: &Yaml, over: &Yaml) -> Yaml {
     let (Value::Map(under), Value::Map(above)) = (&base.value, &over.value) else {
-        return if over.is_empty() { base } else { over }.clone();
+        return over.clone();
     };
     let mut entries = under.clone();
     for (key, value) in above {
@@ -104,22 +104,11 @@ pub(super) fn overlay(base: &Yaml, over: &Yaml) -> Yaml {
             continue;
         }
         match entries.iter_mut().find(|(name, _)| name.name == key.name) {
-            Some((_, old)) => *old = overlay_value(old, value),
+            Some((_, old)) => *old = overlay(old, value),
             None => entries.push((key.clone(), value.clone())),
         }
     }
-    Yaml {
-        line: base.line,
-        column: base.column,
-        value: Value::Map(entries),
-    }
-}
-
-fn overlay_value(old: &Yaml, new: &Yaml) -> Yaml {
-    match (&old.value, &new.value) {
-        (Value::Map(_), Value::Map(_)) => overlay(old, new),
-        _ => new.clone(),
-    }
+    base.with(Value::Map(entries))
 }
 
 #[cfg(test)]

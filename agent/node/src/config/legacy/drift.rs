@@ -102,21 +102,13 @@ fn as_carried(key: &str, node: &Yaml, role: Role) -> Yaml {
     match (key, &node.value) {
         ("hooks" | "fileAssets", Value::List(items)) => {
             let items = items.iter().filter(|item| is_for(item, role));
-            with(node, Value::List(items.map(addition_as_carried).collect()))
+            node.with(Value::List(items.map(addition_as_carried).collect()))
         }
         ("etcdClusters", Value::List(items)) => {
             let entry = |item: &Yaml| Some((key_of(item.get("name")?)?, etcd_as_carried(item)));
-            with(node, Value::Map(items.iter().filter_map(entry).collect()))
+            node.with(Value::Map(items.iter().filter_map(entry).collect()))
         }
         _ => node.clone(),
-    }
-}
-
-fn with(node: &Yaml, value: Value) -> Yaml {
-    Yaml {
-        line: node.line,
-        column: node.column,
-        value,
     }
 }
 
@@ -131,7 +123,7 @@ fn key_of(node: &Yaml) -> Option<Key> {
 fn etcd_as_carried(item: &Yaml) -> Yaml {
     let entries = item.entries().iter();
     let kept = entries.filter(|(key, _)| ETCD_KEYS.contains(&key.name.as_str()));
-    with(item, Value::Map(kept.cloned().collect()))
+    item.with(Value::Map(kept.cloned().collect()))
 }
 
 /// A hook or file without its roles, every text in it by fingerprint.
@@ -146,7 +138,7 @@ fn addition_as_carried(item: &Yaml) -> Yaml {
         };
         (key.clone(), value)
     });
-    with(item, Value::Map(kept.collect()))
+    item.with(Value::Map(kept.collect()))
 }
 
 fn container_as_carried(container: &Yaml) -> Yaml {
@@ -157,7 +149,7 @@ fn container_as_carried(container: &Yaml) -> Yaml {
         let words: Vec<&str> = value.items().iter().filter_map(Yaml::text).collect();
         (key.clone(), carried_text(value, &words.join(" ")))
     });
-    with(container, Value::Map(entries.collect()))
+    container.with(Value::Map(entries.collect()))
 }
 
 fn carried_text(node: &Yaml, text: &str) -> Yaml {
@@ -166,7 +158,7 @@ fn carried_text(node: &Yaml, text: &str) -> Yaml {
     } else {
         fingerprint(text)
     };
-    with(node, Value::Scalar { text, quoted: true })
+    node.with(Value::Scalar { text, quoted: true })
 }
 
 /// On workers user data carries one key of `kubeAPIServer`, by a name of its own.
@@ -188,7 +180,7 @@ fn narrow(store: &Yaml, launch: &Yaml) -> Yaml {
             value.clone(),
         )
     });
-    with(store, Value::Map(renamed.collect()))
+    store.with(Value::Map(renamed.collect()))
 }
 
 /// Compares two values; null, absent and empty are the same.

@@ -5,7 +5,7 @@ use super::node::Node;
 use super::schema;
 use crate::config::flags::{flags_of, overlay, sort};
 use crate::config::reader::{kubelet_paths, texts};
-use quake_formats::yaml::Yaml;
+use quake_formats::yaml::{Value, Yaml};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
 use std::collections::BTreeMap;
@@ -27,11 +27,7 @@ pub(super) fn kubelet_section(node: &Node<'_>) -> Result<Yaml, Fault> {
     } else {
         "kubelet"
     };
-    let empty = Yaml {
-        line: node.cluster.spec.line,
-        column: node.cluster.spec.column,
-        value: quake_formats::yaml::Value::Map(Vec::new()),
-    };
+    let empty = node.cluster.spec.with(Value::Map(Vec::new()));
     let base = match node.section(key) {
         Some(section) => section,
         None if node.role == Role::Bastion => &empty,
