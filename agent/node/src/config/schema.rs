@@ -80,6 +80,18 @@ impl Schema {
         self.fields(shape).iter().find(|field| field.key == key)
     }
 
+    /// The shape of the maps at `key` of `shape`, in however many lists.
+    pub(super) fn shape_at(&self, shape: &str, key: &str) -> Option<&str> {
+        let mut kind = &self.field(shape, key)?.kind;
+        while let Kind::List(inner) = kind {
+            kind = inner;
+        }
+        match kind {
+            Kind::Shape(name) => Some(name),
+            _ => None,
+        }
+    }
+
     fn read(&mut self, table: &str) {
         let mut shape = String::new();
         for line in table.lines().map(str::trim) {

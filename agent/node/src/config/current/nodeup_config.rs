@@ -163,7 +163,11 @@ struct Reader<'a> {
 impl Reader<'_> {
     fn read(&self, processor: &str) -> Result<NodeupConfig, Fault> {
         let (source, root) = (self.source, self.root);
-        let [group_hooks, cluster_hooks] = self.hooks();
+        let whole = Section::new("NodeupConfig", root);
+        // Hooks of the instance group, then those of the cluster; either may be null.
+        let hooks = root.items_of("Hooks");
+        let [group_hooks, cluster_hooks] =
+            [0, 1].map(|at| whole.sections_in("Hooks", hooks.get(at).map_or(&[], Yaml::items)));
         Ok(NodeupConfig {
             source: source.to_owned(),
             cluster: self.required("ClusterName")?.to_owned(),
@@ -180,17 +184,18 @@ impl Reader<'_> {
             channels: texts(root, "channels"),
             static_manifests: self.static_manifests(),
             api_server_additional_ips: texts(root, "ApiserverAdditionalIPs"),
-            kubelet: Section::new(root, "KubeletConfig", "KubeletConfigSpec"),
-            kube_proxy: Section::optional(root, "KubeProxy", "KubeProxyConfig")
+            kubelet: whole.section_or_empty("KubeletConfig"),
+            kube_proxy: whole
+                .section("KubeProxy")
                 .filter(|proxy| proxy.boolean("enabled") != Some(false)),
-            containerd: Section::new(root, "containerdConfig", "ContainerdConfig"),
-            api_server: Section::optional(root, "APIServerConfig", "APIServerConfig"),
-            control_plane: Section::optional(root, "ControlPlaneConfig", "ControlPlaneConfig"),
+            containerd: whole.section_or_empty("containerdConfig"),
+            api_server: whole.section("APIServerConfig"),
+            control_plane: whole.section("ControlPlaneConfig"),
             network: read_network(root),
-            nvidia: Section::optional(root, "NvidiaGPU", "NvidiaGPUConfig"),
-            gvisor: Section::optional(root, "GVisor", "GVisorConfig"),
-            volume_mounts: Section::list(root, "VolumeMounts", "VolumeMountSpec"),
-            file_assets: Section::list(root, "FileAssets", "FileAssetSpec"),
+            nvidia: whole.section("NvidiaGPU"),
+            gvisor: whole.section("GVisor"),
+            volume_mounts: whole.sections("VolumeMounts"),
+            file_assets: whole.sections("FileAssets"),
             group_hooks,
             cluster_hooks,
             settings: self.settings(),
@@ -285,15 +290,6 @@ impl Reader<'_> {
             })
         };
         items.filter_map(read).collect()
-    }
-
-    /// Hooks of the instance group, then those of the cluster; either may be null.
-    fn hooks(&self) -> [Vec<Section>; 2] {
-        let lists = self.root.items_of("Hooks");
-        [0, 1].map(|at| {
-            let list = lists.get(at);
-            list.map_or_else(Vec::new, |list| Section::each(list, "HookSpec"))
-        })
     }
 }
 

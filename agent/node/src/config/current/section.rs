@@ -4,7 +4,6 @@
 use super::schema;
 use crate::config::flags::flags_of;
 use crate::config::reader::component;
-use crate::config::schema::Kind;
 use quake_formats::duration;
 use quake_formats::quantity;
 use quake_formats::yaml::{Value, Yaml};
@@ -19,40 +18,10 @@ pub struct Section {
 }
 
 impl Section {
-    /// The map at `key` of `parent`; an empty one where it is absent.
-    pub(super) fn new(parent: &Yaml, key: &str, shape: &'static str) -> Self {
-        Self::optional(parent, key, shape).unwrap_or_else(|| Self {
-            shape,
-            node: Yaml {
-                line: parent.line,
-                column: parent.column,
-                value: Value::Map(Vec::new()),
-            },
-        })
-    }
-
-    /// The map at `key` of `parent`; `None` where it is absent or null.
-    pub(super) fn optional(parent: &Yaml, key: &str, shape: &'static str) -> Option<Self> {
-        let node = parent.get(key)?.clone();
-        Some(Self { shape, node })
-    }
-
-    /// The maps of the list at `key` of `parent`.
-    pub(super) fn list(parent: &Yaml, key: &str, shape: &'static str) -> Vec<Self> {
-        parent
-            .get(key)
-            .map_or_else(Vec::new, |list| Self::each(list, shape))
-    }
-
-    /// The maps of a list.
-    pub(super) fn each(list: &Yaml, shape: &'static str) -> Vec<Self> {
-        let items = list.items().iter();
-        items
-            .map(|node| Self {
-                shape,
-                node: node.clone(),
-            })
-            .collect()
+    /// A map of the shape called `shape`.
+    pub(super) fn new(shape: &'static str, node: &Yaml) -> Self {
+        let node = node.clone();
+        Self { shape, node }
     }
 
     /// The flags its fields become, sorted as kops sorts them.
@@ -125,12 +94,31 @@ impl Section {
             .collect()
     }
 
-    /// The map at `key`, whose shape follows from the shape of this one.
+    /// The map at `key`; `None` where it is absent or null.
     pub fn section(&self, key: &str) -> Option<Self> {
-        let Kind::Shape(shape) = &schema().field(self.shape, key)?.kind else {
-            return None;
+        let shape = schema().shape_at(self.shape, key)?;
+        Some(Self::new(shape, self.node.get(key)?))
+    }
+
+    /// The map at `key`; an empty one where it is absent.
+    pub(super) fn section_or_empty(&self, key: &str) -> Self {
+        self.section(key).unwrap_or_else(|| {
+            let shape = schema().shape_at(self.shape, key).unwrap_or_default();
+            Self::new(shape, &self.node.with(Value::Map(Vec::new())))
+        })
+    }
+
+    /// The maps of the list at `key`.
+    pub(super) fn sections(&self, key: &str) -> Vec<Self> {
+        self.sections_in(key, self.node.items_of(key))
+    }
+
+    /// The maps of a list, of the shape that those at `key` have.
+    pub(super) fn sections_in(&self, key: &str, list: &[Yaml]) -> Vec<Self> {
+        let Some(shape) = schema().shape_at(self.shape, key) else {
+            return Vec::new();
         };
-        Self::optional(&self.node, key, shape)
+        list.iter().map(|node| Self::new(shape, node)).collect()
     }
 
     /// The node itself, for what no other reader here gives.
