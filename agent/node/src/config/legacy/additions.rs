@@ -1,7 +1,7 @@
 //! Files and hooks the operator adds to nodes, as nodeup placed them (`nodeup/pkg/model/file_assets.go` and
 //! `hooks.go`, 1.8.1 to v1.15.3): the instance group's before the cluster's, the first of a name wins.
 
-use super::documents::{Form, role_named};
+use super::documents::{Form, KopsObject, role_named};
 use super::fingerprint::is_fingerprint;
 use super::node::{Node, unsupported};
 use crate::config::node_path::PathKind;
@@ -27,28 +27,18 @@ pub(super) struct Additions {
 
 /// One list of the instance group or the cluster.
 struct Given<'a> {
-    source: &'a str,
-    form: Form,
+    object: &'a KopsObject,
     of_group: bool,
     items: &'a [Yaml],
 }
 
+/// The list at `key` of the instance group, then the cluster's.
 fn given<'a>(node: &Node<'a>, key: &str) -> [Given<'a>; 2] {
-    let (group, cluster) = (node.group, node.cluster);
-    [
-        Given {
-            source: &group.source,
-            form: group.form,
-            of_group: true,
-            items: group.spec.items_of(key),
-        },
-        Given {
-            source: &cluster.source,
-            form: cluster.form,
-            of_group: false,
-            items: cluster.spec.items_of(key),
-        },
-    ]
+    [(node.group, true), (node.cluster, false)].map(|(object, of_group)| Given {
+        object,
+        of_group,
+        items: object.spec.items_of(key),
+    })
 }
 
 /// Lowers the files and hooks that are for this node's role.
@@ -125,7 +115,7 @@ fn left_out(node: &Node<'_>, unknown: &[String]) -> Option<Fault> {
 fn wrong(list: &Given<'_>, place: &Yaml, path: &str, summary: &str) -> Fault {
     place
         .fault(
-            list.source,
+            &list.object.source,
             Code::ConfigWrongType,
             format!("{path} {summary}"),
         )
@@ -150,7 +140,7 @@ fn file_place(list: &Given<'_>, item: &Yaml) -> Result<(String, String), Fault> 
 /// The file's content; `None` where only its fingerprint is there.
 fn content(list: &Given<'_>, item: &Yaml) -> Result<Option<String>, Fault> {
     let text = item.text_of("content").unwrap_or_default();
-    if list.form == Form::Inline && is_fingerprint(text) {
+    if list.object.form == Form::Inline && is_fingerprint(text) {
         return Ok(None);
     }
     if item.boolean_of("isBase64") != Some(true) {
@@ -166,7 +156,7 @@ fn content(list: &Given<'_>, item: &Yaml) -> Result<Option<String>, Fault> {
     })?;
     String::from_utf8(bytes).map(Some).map_err(|_| {
         let summary = "is not text once it is decoded";
-        unsupported(list.source, place, "fileAssets.content", summary)
+        unsupported(&list.object.source, place, "fileAssets.content", summary)
     })
 }
 
@@ -198,7 +188,7 @@ enum Found {
 
 fn hook_kind(list: &Given<'_>, item: &Yaml) -> Found {
     let raw = item.boolean_of("useRawManifest") == Some(true);
-    let inline = list.form == Form::Inline;
+    let inline = list.object.form == Form::Inline;
     let container = item.get("execContainer").filter(|_| !raw);
     let Some(container) = container else {
         return match item.text_of("manifest") {
@@ -249,6 +239,6 @@ fn hook(unit: String, item: &Yaml, kind: HookKind) -> Hook {
 
 fn empty_hook(list: &Given<'_>, item: &Yaml, unit: &str) -> Fault {
     let summary = format!("the hook {unit} has neither a manifest nor an image, and is left out");
-    item.fault(list.source, Code::ConfigMissingKey, summary)
+    item.fault(&list.object.source, Code::ConfigMissingKey, summary)
         .seen("path", "hooks")
 }

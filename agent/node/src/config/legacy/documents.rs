@@ -24,25 +24,14 @@ pub enum Form {
     Inline,
 }
 
-/// A cluster's spec.
+/// A cluster or an instance group, as one document has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClusterSpec {
+pub struct KopsObject {
     pub source: String,
     pub form: Form,
-    /// The cluster's name, where the document has it.
+    /// Its name, where the document has it.
     pub name: Option<String>,
-    /// The spec: a map that fits its shape.
-    pub spec: Yaml,
-}
-
-/// An instance group's spec.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InstanceGroupSpec {
-    pub source: String,
-    pub form: Form,
-    /// The group's name, where the document has it.
-    pub name: Option<String>,
-    /// The role, which only the object in the store has.
+    /// The role of an instance group, which only the object in the store has.
     pub role: Option<Role>,
     /// The spec: a map that fits its shape.
     pub spec: Yaml,
@@ -54,15 +43,8 @@ pub struct InstanceGroupSpec {
 ///
 /// `config.yaml-syntax`, `config.yaml-too-large`, `config.wrong-type`; `config.missing-key` for an object
 /// without `spec`, `config.unsupported` for an object of another API version.
-pub fn read_cluster(document: &Document, form: Form) -> Result<(ClusterSpec, Vec<Fault>), Fault> {
-    let (object, findings) = read_object(document, form, "Cluster")?;
-    let cluster = ClusterSpec {
-        source: document.source.clone(),
-        form,
-        name: object.name,
-        spec: object.spec,
-    };
-    Ok((cluster, findings))
+pub fn read_cluster(document: &Document, form: Form) -> Result<(KopsObject, Vec<Fault>), Fault> {
+    read_object(document, form, "Cluster")
 }
 
 /// Reads an instance group; the faults beside it are unknown keys.
@@ -73,20 +55,8 @@ pub fn read_cluster(document: &Document, form: Form) -> Result<(ClusterSpec, Vec
 pub fn read_instance_group(
     document: &Document,
     form: Form,
-) -> Result<(InstanceGroupSpec, Vec<Fault>), Fault> {
-    let (object, findings) = read_object(document, form, "InstanceGroup")?;
-    let role = match form {
-        Form::Stored => Some(role(&document.source, &object.spec)?),
-        Form::Inline => None,
-    };
-    let group = InstanceGroupSpec {
-        source: document.source.clone(),
-        form,
-        name: object.name,
-        role,
-        spec: object.spec,
-    };
-    Ok((group, findings))
+) -> Result<(KopsObject, Vec<Fault>), Fault> {
+    read_object(document, form, "InstanceGroup")
 }
 
 /// Everything wrong with a cluster or instance group that was read as YAML, errors and findings alike.
@@ -101,11 +71,6 @@ pub(super) fn survey(source: &str, root: &Yaml, form: Form, kind: &str) -> Vec<F
     found
 }
 
-struct Object {
-    name: Option<String>,
-    spec: Yaml,
-}
-
 fn shape(form: Form, kind: &str) -> &'static str {
     match (form, kind) {
         (Form::Stored, "Cluster") => "Cluster",
@@ -115,25 +80,30 @@ fn shape(form: Form, kind: &str) -> &'static str {
     }
 }
 
-fn read_object(document: &Document, form: Form, kind: &str) -> Result<(Object, Vec<Fault>), Fault> {
+fn read_object(
+    document: &Document,
+    form: Form,
+    kind: &str,
+) -> Result<(KopsObject, Vec<Fault>), Fault> {
     let source = &document.source;
     let root = parse(source, &document.text)?;
     let findings = tolerate(validate(schema(), source, &root, shape(form, kind)))?;
-    let object = match form {
-        Form::Inline => Object {
-            name: None,
-            spec: root,
-        },
-        Form::Stored => {
-            let spec = envelope(source, &root, kind)?.clone();
-            let metadata = root.get("metadata");
-            let name = metadata.and_then(|metadata| metadata.text_of("name"));
-            Object {
-                name: name.map(str::to_owned),
-                spec,
-            }
-        }
+    let mut object = KopsObject {
+        source: source.clone(),
+        form,
+        name: None,
+        role: None,
+        spec: root,
     };
+    if form == Form::Stored {
+        let root = object.spec;
+        object.spec = envelope(source, &root, kind)?.clone();
+        let name = root.get("metadata").and_then(|it| it.text_of("name"));
+        object.name = name.map(str::to_owned);
+        if kind == "InstanceGroup" {
+            object.role = Some(role(source, &object.spec)?);
+        }
+    }
     Ok((object, findings))
 }
 

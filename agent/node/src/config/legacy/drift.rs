@@ -4,7 +4,7 @@
 //! shown. The documents in user data are the launch's, in part: what they never carry is no drift.
 
 use super::additions::is_for;
-use super::documents::{ClusterSpec, InstanceGroupSpec};
+use super::documents::KopsObject;
 use super::environment::KubeEnv;
 use super::fingerprint::{fingerprint, is_fingerprint};
 use super::node::{Node, kubelet_version};
@@ -37,18 +37,17 @@ struct Difference {
 /// Contents of files and hooks are compared and shown by fingerprint only.
 pub(super) fn find_drift(
     node: &Node<'_>,
-    cluster: Option<&ClusterSpec>,
-    group: Option<&InstanceGroupSpec>,
+    cluster: Option<&KopsObject>,
+    group: Option<&KopsObject>,
 ) -> Option<Fault> {
     let mut found = Vec::new();
     if cluster.is_some() {
         found.extend(version_drift(node.environment, node.version));
     }
-    if let Some(launch) = cluster {
-        compare_specs(&launch.spec, &node.cluster.spec, node.role, &mut found);
-    }
-    if let Some(launch) = group {
-        compare_specs(&launch.spec, &node.group.spec, node.role, &mut found);
+    for (launch, store) in [(cluster, node.cluster), (group, node.group)] {
+        if let Some(launch) = launch {
+            compare_specs(&launch.spec, &store.spec, node.role, &mut found);
+        }
     }
     if found.is_empty() {
         return None;

@@ -3,9 +3,7 @@
 use super::additions::lower_additions;
 use super::cluster::{lower_etcd, lower_networking, lower_proxy};
 use super::components::{lower_cloud_config, lower_control_plane, lower_kube_proxy, lower_runtime};
-use super::documents::{
-    ClusterSpec, Document, Form, InstanceGroupSpec, read_cluster, read_instance_group,
-};
+use super::documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 use super::drift::find_drift;
 use super::environment::{KubeEnv, read_kube_env};
 use super::kubelet::{kubelet_section, lower_kubelet};
@@ -59,8 +57,15 @@ pub fn lower(sources: &Sources, instance: &InstanceFacts) -> Result<Lowered, Fau
     let mut warnings = Vec::new();
     let (environment, findings) = read_kube_env(&sources.kube_env.source, &sources.kube_env.text)?;
     warnings.extend(findings);
-    let clusters = clusters(sources, &environment, &mut warnings)?;
-    let groups = groups(sources, &environment, &mut warnings)?;
+    let clusters = (sources.cluster.as_ref(), sources.inline_cluster.as_ref());
+    let clusters = choose(clusters, read_cluster, &mut warnings)?;
+    let clusters = clusters.ok_or_else(|| no_cluster(&environment))?;
+    let groups = (
+        sources.instance_group.as_ref(),
+        sources.inline_instance_group.as_ref(),
+    );
+    let groups = choose(groups, read_instance_group, &mut warnings)?;
+    let groups = groups.ok_or_else(|| no_instance_group(&environment))?;
     let inline = match clusters.used.form {
         Form::Inline => Some(&clusters.used.spec),
         Form::Stored => clusters.launch.as_ref().map(|launch| &launch.spec),
@@ -88,80 +93,57 @@ pub fn lower(sources: &Sources, instance: &InstanceFacts) -> Result<Lowered, Fau
     })
 }
 
+fn no_cluster(environment: &KubeEnv) -> Fault {
+    Fault::new(Code::ConfigClusterSpecMissing, "there is no cluster spec")
+        .seen("location", environment.cluster_location())
+        .seen("instance-group", &environment.instance_group)
+}
+
+fn no_instance_group(environment: &KubeEnv) -> Fault {
+    let name = &environment.instance_group;
+    let summary = format!("there is no instance group {name}");
+    Fault::new(Code::ConfigInstanceGroupMissing, summary)
+        .seen("location", environment.instance_group_location())
+}
+
 /// A document that is used, and the launch's where another is used.
-struct Chosen<'a, T> {
-    used: T,
+struct Chosen<'a> {
+    used: KopsObject,
     document: &'a Document,
-    launch: Option<T>,
-}
-
-fn clusters<'a>(
-    sources: &'a Sources,
-    environment: &KubeEnv,
-    warnings: &mut Vec<Fault>,
-) -> Result<Chosen<'a, ClusterSpec>, Fault> {
-    let missing = || {
-        Fault::new(Code::ConfigClusterSpecMissing, "there is no cluster spec")
-            .seen("location", environment.cluster_location())
-            .seen("instance-group", &environment.instance_group)
-    };
-    let pair = (sources.cluster.as_ref(), sources.inline_cluster.as_ref());
-    choose(pair, read_cluster, warnings).unwrap_or_else(|| Err(missing()))
-}
-
-fn groups<'a>(
-    sources: &'a Sources,
-    environment: &KubeEnv,
-    warnings: &mut Vec<Fault>,
-) -> Result<Chosen<'a, InstanceGroupSpec>, Fault> {
-    let missing = || {
-        let name = &environment.instance_group;
-        let summary = format!("there is no instance group {name}");
-        Fault::new(Code::ConfigInstanceGroupMissing, summary)
-            .seen("location", environment.instance_group_location())
-    };
-    let pair = (
-        sources.instance_group.as_ref(),
-        sources.inline_instance_group.as_ref(),
-    );
-    choose(pair, read_instance_group, warnings).unwrap_or_else(|| Err(missing()))
+    launch: Option<KopsObject>,
 }
 
 /// A function that reads a document of one form.
-type Reader<T> = fn(&Document, Form) -> Result<(T, Vec<Fault>), Fault>;
+type Reader = fn(&Document, Form) -> Result<(KopsObject, Vec<Fault>), Fault>;
 
 /// Reads the stored document, or the inline one where there is none; `None` where there is neither.
 ///
 /// An inline document that cannot be read is a warning while it is only compared: nodeup never read it.
-fn choose<'a, T>(
+fn choose<'a>(
     (stored, inline): (Option<&'a Document>, Option<&'a Document>),
-    read: Reader<T>,
+    read: Reader,
     warnings: &mut Vec<Fault>,
-) -> Option<Result<Chosen<'a, T>, Fault>> {
+) -> Result<Option<Chosen<'a>>, Fault> {
     let (document, form) = match (stored, inline) {
         (Some(stored), _) => (stored, Form::Stored),
         (None, Some(inline)) => (inline, Form::Inline),
-        (None, None) => return None,
+        (None, None) => return Ok(None),
     };
-    let used = match read(document, form) {
-        Ok((used, findings)) => {
-            warnings.extend(findings);
-            used
-        }
-        Err(fault) => return Some(Err(fault)),
-    };
+    let (used, findings) = read(document, form)?;
+    warnings.extend(findings);
     let compared = inline.filter(|_| form == Form::Stored);
-    let launch = compared.and_then(|inline| match read(inline, Form::Inline) {
-        Ok((launch, findings)) => {
+    let launch = match compared.map(|inline| read(inline, Form::Inline)) {
+        Some(Ok((launch, findings))) => {
             warnings.extend(findings);
             Some(launch)
         }
-        Err(fault) => {
+        Some(Err(fault)) => {
             warnings.push(fault);
             None
         }
-    });
-    Some(Ok(Chosen {
+        None => None,
+    };
+    Ok(Some(Chosen {
         used,
         document,
         launch,

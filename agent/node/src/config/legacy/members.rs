@@ -2,7 +2,7 @@
 //! read without a node at hand.
 
 use super::cluster::backup_store;
-use super::documents::{ClusterSpec, Document, Form, read_cluster, read_instance_group};
+use super::documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 use crate::config::reader::{etcd_cluster, zones_by_subnet, zones_of_group};
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
@@ -66,7 +66,7 @@ pub fn read_etcd_clusters(cluster: &Document) -> Result<Vec<EtcdCluster>, Fault>
     etcd_clusters(&cluster)
 }
 
-fn etcd_clusters(cluster: &ClusterSpec) -> Result<Vec<EtcdCluster>, Fault> {
+fn etcd_clusters(cluster: &KopsObject) -> Result<Vec<EtcdCluster>, Fault> {
     let entries = cluster.spec.items_of("etcdClusters").iter();
     let read = |entry: &Yaml| {
         // kops 1.12 and newer complete the provider; `manager` names its image.

@@ -18,9 +18,7 @@ mod recognise;
 
 pub(in crate::config) use asset::read_asset as read_pinned_asset;
 pub use asset::read_asset_list;
-pub use documents::{
-    ClusterSpec, Document, Form, InstanceGroupSpec, read_cluster, read_instance_group,
-};
+pub use documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 pub use environment::{KubeEnv, read_kube_env, read_report_folder};
 pub(crate) use kubelet::{GROUP_LABEL, MASTER_LABEL, ROLE_LABEL};
 pub use lower::{Lowered, Sources, lower};

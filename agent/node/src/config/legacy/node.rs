@@ -1,6 +1,6 @@
 //! What every part of the lowering looks at: the documents, the role and the version, and the instance.
 
-use super::documents::{ClusterSpec, InstanceGroupSpec};
+use super::documents::KopsObject;
 use super::environment::KubeEnv;
 use crate::config::reader::missing;
 use quake_formats::yaml::Yaml;
@@ -15,8 +15,8 @@ const MASTER_TAG: &str = "_kubernetes_master";
 pub(super) struct Node<'a> {
     /// `kube_env.yaml`.
     pub(super) environment: &'a KubeEnv,
-    pub(super) cluster: &'a ClusterSpec,
-    pub(super) group: &'a InstanceGroupSpec,
+    pub(super) cluster: &'a KopsObject,
+    pub(super) group: &'a KopsObject,
     pub(super) instance: &'a InstanceFacts,
     pub(super) role: Role,
     pub(super) version: KubernetesVersion,
@@ -63,7 +63,7 @@ pub(super) fn unsupported(source: &str, place: &Yaml, path: &str, summary: &str)
 /// nothing says what the node is: a control plane must not come up as a worker for want of a document.
 pub(super) fn decide_role(
     environment: &KubeEnv,
-    group: &InstanceGroupSpec,
+    group: &KopsObject,
     inline_cluster: Option<&Yaml>,
 ) -> Result<Role, Fault> {
     let sectioned = inline_cluster.is_some_and(|spec| {
@@ -91,7 +91,7 @@ pub(super) fn decide_role(
     }
 }
 
-fn role_disagrees(group: &InstanceGroupSpec, role: Role, launched: &str) -> Fault {
+fn role_disagrees(group: &KopsObject, role: Role, launched: &str) -> Fault {
     let role = role.name();
     let summary = format!("the instance group says {role}, and the launch says control-plane");
     let node = group.spec.get("role").unwrap_or(&group.spec);
@@ -107,7 +107,7 @@ fn role_disagrees(group: &InstanceGroupSpec, role: Role, launched: &str) -> Faul
 /// `config.missing-key` where none of them names one.
 pub(super) fn decide_version(
     environment: &KubeEnv,
-    cluster: &ClusterSpec,
+    cluster: &KopsObject,
 ) -> Result<KubernetesVersion, Fault> {
     let stated = cluster
         .spec
@@ -155,7 +155,7 @@ fn version_in(text: &str) -> Option<KubernetesVersion> {
 /// base then points into somebody else's configuration. `config.missing-key` where nothing names one.
 pub(super) fn decide_cluster_name(
     environment: &KubeEnv,
-    cluster: &ClusterSpec,
+    cluster: &KopsObject,
 ) -> Result<String, Fault> {
     let launched = environment.cluster.as_deref();
     if let (Some(launched), Some(stored)) = (launched, cluster.name.as_deref())
