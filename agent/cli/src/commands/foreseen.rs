@@ -58,7 +58,7 @@ async fn foresee_etcd(host: &NodeHost, configuration: &Configuration) -> Vec<Etc
     };
     let text = String::from_utf8_lossy(&object.bytes);
     let cluster = read_cluster(&location.to_string(), &text);
-    cluster.map_or_else(|_| Vec::new(), |cluster| cluster.etcd)
+    cluster.map_or_else(|_| Vec::new(), |cluster| cluster.etcd.clusters)
 }
 
 /// Lowers the configuration ahead of the boot, to know which volumes its region must have.

@@ -180,7 +180,7 @@ fn make_volumes(host: &SimHost, base: &str, group: &str) {
     let text = String::from_utf8(text).expect("it is text");
     let cluster = read_cluster(&location, &text).expect("it is a cluster");
     host.change(|region| {
-        for etcd in &cluster.etcd {
+        for etcd in &cluster.etcd.clusters {
             let members: Vec<&str> = etcd.members.iter().map(|it| it.name.as_str()).collect();
             let own = etcd
                 .members

@@ -37,7 +37,7 @@ pub(super) fn etcd_clusters(context: &Context<'_>) -> Result<Vec<EtcdCluster>, F
         let found = match &stored {
             None => unnamed(name),
             Some(stored) => {
-                let mut all = stored.etcd.iter();
+                let mut all = stored.etcd.clusters.iter();
                 let found = all.find(|cluster| cluster.name == name).cloned();
                 found.ok_or_else(|| {
                     disagrees(&source, format!("the cluster has no etcd cluster {name}"))

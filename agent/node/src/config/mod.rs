@@ -2,6 +2,7 @@
 
 mod check;
 pub mod current;
+mod etcd;
 mod flags;
 pub mod legacy;
 pub(crate) mod node_path;
@@ -10,3 +11,4 @@ mod schema;
 mod validate;
 
 pub use check::check;
+pub use etcd::StoredEtcd;

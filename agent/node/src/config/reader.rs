@@ -3,8 +3,8 @@
 use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::location::{Location, LocationError};
-use quake_model::spec::{Component, EtcdCluster, EtcdMember, EtcdProvider, Flag, Role};
-use std::collections::{BTreeMap, BTreeSet};
+use quake_model::spec::{Component, Flag, Role};
+use std::collections::BTreeMap;
 
 /// A fault for a key that a document must have, at the document's start.
 pub(super) fn missing(source: &str, root: &Yaml, path: &str) -> Fault {
@@ -81,66 +81,4 @@ pub(super) fn kubelet_paths(section: &Yaml) -> (String, String) {
     // A slash at its end is sound, and no part of any path made of it.
     let manifests = manifests.trim_end_matches('/');
     (kubeconfig.to_owned(), manifests.to_owned())
-}
-
-/// An etcd cluster as it is stored, run by etcd-manager; an image or a version that is not given is empty. The list of members
-/// is at one of `keys`.
-///
-/// # Errors
-///
-/// `config.missing-key` for a cluster or a member without a name.
-pub(super) fn etcd_cluster(
-    source: &str,
-    entry: &Yaml,
-    keys: &[&str],
-) -> Result<EtcdCluster, Fault> {
-    let name = entry.text_of("name");
-    let name = name.ok_or_else(|| missing(source, entry, "etcdClusters.name"))?;
-    let members = keys.iter().flat_map(|key| entry.items_of(key));
-    let text = |key: &str| entry.text_of(key).unwrap_or_default().to_owned();
-    Ok(EtcdCluster {
-        name: name.to_owned(),
-        members: members
-            .map(|member| etcd_member(source, member))
-            .collect::<Result<_, _>>()?,
-        version: text("version"),
-        image: text("image"),
-        provider: EtcdProvider::Manager,
-        backup_store: None,
-        manifest: None,
-    })
-}
-
-/// Reads one member of an etcd cluster, which every kops version writes alike.
-///
-/// # Errors
-///
-/// `config.missing-key` for a member without a name.
-pub(super) fn etcd_member(source: &str, member: &Yaml) -> Result<EtcdMember, Fault> {
-    let name = member.text_of("name");
-    let name = name.ok_or_else(|| missing(source, member, "etcdClusters.etcdMembers.name"))?;
-    Ok(EtcdMember {
-        name: name.to_owned(),
-        instance_group: member.text_of("instanceGroup").map(str::to_owned),
-        encrypted: member.boolean_of("encryptedVolume").unwrap_or_default(),
-    })
-}
-
-/// The zone of each subnet, by the subnet's name.
-pub(super) fn zones_by_subnet<'a>(
-    subnets: impl Iterator<Item = &'a Yaml>,
-) -> BTreeMap<String, String> {
-    let zone = |subnet: &Yaml| {
-        let name = subnet.text_of("name")?.to_owned();
-        Some((name, subnet.text_of("zone")?.to_owned()))
-    };
-    subnets.filter_map(zone).collect()
-}
-
-/// The zones of an instance group of this spec: those that it names, and those of its subnets.
-pub(super) fn zones_of_group(group: &Yaml, subnets: &BTreeMap<String, String>) -> Vec<String> {
-    let own = texts(group, "subnets").into_iter();
-    let own = own.filter_map(|subnet| subnets.get(&subnet).cloned());
-    let zones: BTreeSet<String> = texts(group, "zones").into_iter().chain(own).collect();
-    zones.into_iter().collect()
 }

@@ -7,11 +7,12 @@ use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::ports::Clock;
 use quake_model::spec::{EtcdCluster, EtcdMember, EtcdProvider};
+use quake_node::config::StoredEtcd;
 use quake_node::config::current::{CLUSTER_OBJECT, read_cluster};
-use quake_node::config::legacy::{Document, read_etcd_clusters, read_etcd_members};
+use quake_node::config::legacy::{Document, read_stored_etcd};
 use quake_node::keyset;
 use quake_volumes::{ClusterGeneration, cluster_generation};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A cluster's directory, and how it is read.
 pub(crate) struct Stored {
@@ -33,22 +34,23 @@ impl Stored {
     ///
     /// `config.cluster-spec-missing` where there is none; else what reading the objects comes to.
     pub(super) async fn read_members(&self) -> Result<Members, Fault> {
-        match self.generation {
-            Generation::Legacy => self.read_older_members().await,
-            Generation::Current => self.read_newer_members().await,
+        let etcd = self.read_etcd().await?;
+        let mut zones = BTreeMap::new();
+        for group in etcd.instance_groups() {
+            if let Some(document) = self.read_group(group).await? {
+                let found = etcd.zones_of(&document.source, &document.text)?;
+                zones.insert(group.to_owned(), found);
+            }
         }
+        let clusters = etcd.clusters.into_iter();
+        let members = clusters.map(|etcd| (etcd.name, etcd.members));
+        Ok((members.collect(), zones))
     }
 
     /// The stored cluster's etcd clusters. Where its documents name no backup store, it is where kops
     /// puts it.
     pub(crate) async fn read_etcd_clusters(&self) -> Result<Vec<EtcdCluster>, Fault> {
-        let mut found = match self.generation {
-            Generation::Legacy => read_etcd_clusters(&self.read_spec("cluster.spec").await?)?,
-            Generation::Current => {
-                let document = self.read_spec(CLUSTER_OBJECT).await?;
-                read_cluster(&document.source, &document.text)?.etcd
-            }
-        };
+        let mut found = self.read_etcd().await?.clusters;
         for etcd in &mut found {
             if etcd.backup_store.is_none() && etcd.provider == EtcdProvider::Manager {
                 etcd.backup_store = Some(self.base.join("backups/etcd").join(&etcd.name));
@@ -57,33 +59,14 @@ impl Stored {
         Ok(found)
     }
 
-    async fn read_older_members(&self) -> Result<Members, Fault> {
-        let cluster = self.read_spec("cluster.spec").await?;
-        let members = read_etcd_members(&cluster)?;
-        let mut zones = BTreeMap::new();
-        for group in members.instance_groups() {
-            if let Some(document) = self.read_group(&group).await? {
-                zones.insert(group, members.zones_of(&document)?);
+    async fn read_etcd(&self) -> Result<StoredEtcd, Fault> {
+        match self.generation {
+            Generation::Legacy => read_stored_etcd(&self.read_spec("cluster.spec").await?),
+            Generation::Current => {
+                let document = self.read_spec(CLUSTER_OBJECT).await?;
+                Ok(read_cluster(&document.source, &document.text)?.etcd)
             }
         }
-        Ok((members.etcd, zones))
-    }
-
-    async fn read_newer_members(&self) -> Result<Members, Fault> {
-        let document = self.read_spec(CLUSTER_OBJECT).await?;
-        let cluster = read_cluster(&document.source, &document.text)?;
-        let members = cluster.etcd.iter().flat_map(|etcd| &etcd.members);
-        let groups: BTreeSet<String> = members
-            .filter_map(|member| member.instance_group.clone())
-            .collect();
-        let mut zones = BTreeMap::new();
-        for group in groups {
-            if let Some(document) = self.read_group(&group).await? {
-                zones.insert(group, cluster.zones_of(&document.source, &document.text)?);
-            }
-        }
-        let etcd = cluster.etcd.into_iter();
-        Ok((etcd.map(|etcd| (etcd.name, etcd.members)).collect(), zones))
     }
 
     async fn read_spec(&self, name: &str) -> Result<Document, Fault> {

@@ -2,12 +2,12 @@
 //!
 //! Only what a node needs of it is read, so a key that is new in some kops version stops nothing.
 
-use crate::config::reader::{self, missing, zones_by_subnet, zones_of_group};
+use crate::config::etcd::{self, StoredEtcd};
+use crate::config::reader::{location, missing};
 use quake_formats::yaml::{Yaml, parse};
 use quake_model::fault::{Code, Fault};
 use quake_model::location::Location;
 use quake_model::spec::EtcdCluster;
-use std::collections::BTreeMap;
 
 /// The object's name below the cluster's base in the state store.
 pub const CLUSTER_OBJECT: &str = "cluster-completed.spec";
@@ -20,23 +20,7 @@ pub struct Cluster {
     pub cloud: Option<String>,
     /// The cluster's directory in its state store, where the document names one that is read.
     pub base: Option<Location>,
-    /// Its etcd clusters, in the order of the document. Where their manifests are, it does not say.
-    pub etcd: Vec<EtcdCluster>,
-    /// The zone of each subnet, by the subnet's name.
-    pub subnets: BTreeMap<String, String>,
-}
-
-impl Cluster {
-    /// The zones of an instance group, from its stored document: those that it names, and those of its subnets.
-    ///
-    /// # Errors
-    ///
-    /// `config.yaml-syntax`.
-    pub fn zones_of(&self, source: &str, text: &str) -> Result<Vec<String>, Fault> {
-        let root = parse(source, text)?;
-        let spec = root.get("spec");
-        Ok(spec.map_or_else(Vec::new, |spec| zones_of_group(spec, &self.subnets)))
-    }
+    pub etcd: StoredEtcd,
 }
 
 /// Reads `cluster-completed.spec`, of the API versions `v1alpha2` and `v1alpha3`.
@@ -63,15 +47,11 @@ pub fn read_cluster(source: &str, text: &str) -> Result<Cluster, Fault> {
     let spec = root
         .get("spec")
         .ok_or_else(|| missing(source, &root, "spec"))?;
-    let etcd = spec.items_of("etcdClusters").iter();
     Ok(Cluster {
         name: name.to_owned(),
         cloud: cloud(spec).map(str::to_owned),
         base: base(spec),
-        etcd: etcd
-            .map(|entry| etcd_cluster(source, entry))
-            .collect::<Result<_, _>>()?,
-        subnets: subnets(spec),
+        etcd: StoredEtcd::read(spec, |entry| etcd_cluster(source, entry))?,
     })
 }
 
@@ -89,11 +69,9 @@ fn base(spec: &Yaml) -> Option<Location> {
 }
 
 fn etcd_cluster(source: &str, entry: &Yaml) -> Result<EtcdCluster, Fault> {
-    // v1alpha2 calls the members etcdMembers, v1alpha3 members.
-    let stored = reader::etcd_cluster(source, entry, &["etcdMembers", "members"])?;
     Ok(EtcdCluster {
         backup_store: backup_store(source, entry)?,
-        ..stored
+        ..etcd::etcd_cluster(source, etcd::name_of(source, entry)?, entry)?
     })
 }
 
@@ -104,22 +82,10 @@ fn backup_store(source: &str, entry: &Yaml) -> Result<Option<Location>, Fault> {
     let Some(node) = store.filter(|store| store.text().is_some()) else {
         return Ok(None);
     };
-    let parsed = reader::location(source, node);
+    let parsed = location(source, node);
     parsed
         .map(Some)
         .map_err(|fault| fault.seen("path", "etcdClusters.backups.backupStore"))
-}
-
-fn subnets(spec: &Yaml) -> BTreeMap<String, String> {
-    // v1alpha3 moved them below networking.
-    let moved = spec
-        .get("networking")
-        .map(|networking| networking.items_of("subnets"));
-    let all = spec
-        .items_of("subnets")
-        .iter()
-        .chain(moved.unwrap_or_default());
-    zones_by_subnet(all)
 }
 
 #[cfg(test)]
@@ -147,7 +113,7 @@ spec:
     fn etcd_clusters_are_read_with_members_and_backups() {
         let cluster = read_cluster("x", CLUSTER).expect("a good document");
         assert_eq!(cluster.name, "c.example");
-        let [main, cilium] = cluster.etcd.as_slice() else {
+        let [main, cilium] = cluster.etcd.clusters.as_slice() else {
             panic!("{cluster:?}")
         };
         let names: Vec<&str> = main
@@ -160,9 +126,8 @@ spec:
         let store = main.backup_store.as_ref().map(ToString::to_string);
         assert_eq!(store.as_deref(), Some("s3://b/c.example/backups/etcd/main"));
         assert_eq!((cilium.name.as_str(), cilium.members.len()), ("cilium", 0));
-        assert_eq!(cluster.subnets["left"], "us-east-1a");
         let group = "kind: InstanceGroup\nspec: {role: Master, subnets: [left, gone]}\n";
-        let zones = cluster.zones_of("g", group);
+        let zones = cluster.etcd.zones_of("g", group);
         assert_eq!(zones, Ok(vec!["us-east-1a".to_owned()]));
     }
 

@@ -1,12 +1,9 @@
-//! The cluster around the node: networking, etcd and the proxy.
+//! The cluster around the node: networking and the proxy.
 
-use super::documents::Form;
 use super::node::Node;
-use crate::config::reader::{etcd_member, missing};
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
-use quake_model::location::Location;
-use quake_model::spec::{EtcdCluster, EtcdProvider, NetworkMode, Networking, Role};
+use quake_model::spec::{NetworkMode, Networking, Role};
 use std::collections::BTreeMap;
 
 /// Networking options that bring a CNI plugin, configured by a `DaemonSet`.
@@ -90,116 +87,6 @@ fn mode(node: &Node<'_>, kubelet: &Yaml) -> Result<NetworkMode, Fault> {
         None if node.role == Role::Bastion => Ok(NetworkMode::External),
         None => Err(node.missing("networking")),
     }
-}
-
-/// Lowers etcd's clusters, `main` first; none but on a control plane.
-///
-/// # Errors
-///
-/// `config.unsupported` for a provider that is none, `config.missing-key` for a cluster or member without name.
-pub(super) fn lower_etcd(node: &Node<'_>) -> Result<Vec<EtcdCluster>, Fault> {
-    if node.role != Role::ControlPlane {
-        return Ok(Vec::new());
-    }
-    let mut clusters = Vec::new();
-    match (node.section("etcdClusters"), node.cluster.form) {
-        (Some(list), Form::Stored) => {
-            for entry in list.items() {
-                let name = entry.text_of("name");
-                let path = "etcdClusters.name";
-                let name = name.ok_or_else(|| missing(&node.cluster.source, entry, path))?;
-                clusters.push(etcd_cluster(node, name, Some(entry))?);
-            }
-        }
-        (Some(map), Form::Inline) => {
-            for (key, entry) in map.entries() {
-                clusters.push(etcd_cluster(node, &key.name, Some(entry))?);
-            }
-        }
-        (None, _) => {}
-    }
-    if clusters.is_empty() {
-        // kops before 1.9.2 left etcd out of user data; every cluster it made has these two.
-        for name in ["main", "events"] {
-            clusters.push(etcd_cluster(node, name, None)?);
-        }
-    }
-    clusters.sort_by_key(|cluster| cluster.name != "main");
-    Ok(clusters)
-}
-
-fn etcd_cluster(node: &Node<'_>, name: &str, entry: Option<&Yaml>) -> Result<EtcdCluster, Fault> {
-    let provider = provider(node, entry)?;
-    let stated = |key: &str| entry.and_then(|entry| entry.text_of(key));
-    let version = stated("version").unwrap_or_else(|| default_version(node, provider));
-    // kops pulls etcd from where it pulls the other images, so that a mirror of them serves it too.
-    let image = stated("image").map_or_else(
-        || format!("{}/etcd:{version}", registry(node)),
-        str::to_owned,
-    );
-    let members = entry.map_or(&[][..], |entry| entry.items_of("etcdMembers"));
-    Ok(EtcdCluster {
-        name: name.to_owned(),
-        members: members
-            .iter()
-            .map(|member| etcd_member(&node.cluster.source, member))
-            .collect::<Result<_, _>>()?,
-        version: version.to_owned(),
-        image,
-        provider,
-        backup_store: entry.and_then(backup_store),
-        manifest: None,
-    })
-}
-
-/// Where etcd-manager keeps the backups. What is no location names nothing that could be looked into.
-pub(super) fn backup_store(entry: &Yaml) -> Option<Location> {
-    let store = entry.get("backups")?.text_of("backupStore")?;
-    store.trim_end_matches('/').parse().ok()
-}
-
-/// The provider the cluster names, else etcd-manager where there are manifests for it.
-fn provider(node: &Node<'_>, entry: Option<&Yaml>) -> Result<EtcdProvider, Fault> {
-    let stated = entry.and_then(|entry| entry.get("provider"));
-    match stated.and_then(Yaml::text) {
-        Some("Manager") => Ok(EtcdProvider::Manager),
-        Some("Legacy") => Ok(EtcdProvider::Legacy),
-        None | Some("") => {
-            let managed = entry.is_some_and(|entry| entry.get("manager").is_some());
-            if managed || !node.environment.etcd_manifests.is_empty() {
-                Ok(EtcdProvider::Manager)
-            } else {
-                Ok(EtcdProvider::Legacy)
-            }
-        }
-        Some(other) => {
-            let place = stated.unwrap_or(&node.cluster.spec);
-            let summary = format!("is {other}, and should be Legacy or Manager");
-            Err(node.unsupported(place, "etcdClusters.provider", &summary))
-        }
-    }
-}
-
-/// What kops defaults to (`pkg/model/components/etcd.go`, v1.15.3).
-fn default_version(node: &Node<'_>, provider: EtcdProvider) -> &'static str {
-    let managed = provider == EtcdProvider::Manager;
-    if node.version.at_least(1, 14) {
-        "3.3.10"
-    } else if node.version.at_least(1, 13) || (managed && node.version.at_least(1, 11)) {
-        "3.2.24"
-    } else {
-        "2.2.1"
-    }
-}
-
-/// The registry of the cluster's other images: `gcr.io/google_containers` up to kops 1.8, then `k8s.gcr.io`,
-/// or the operator's mirror.
-fn registry<'a>(node: &Node<'a>) -> &'a str {
-    ["kubeAPIServer", "kubeProxy"]
-        .iter()
-        .filter_map(|key| node.cluster.spec.get(key)?.text_of("image"))
-        .find_map(|image| image.rsplit_once('/'))
-        .map_or("k8s.gcr.io", |(registry, _)| registry)
 }
 
 /// The proxy variables kops gives the node's components (`util/pkg/proxy`, v1.15.3); none without a proxy host.

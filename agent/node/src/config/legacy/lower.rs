@@ -1,11 +1,12 @@
 //! Lowers a node's documents to the one normal form: what the node is to be.
 
 use super::additions::lower_additions;
-use super::cluster::{lower_etcd, lower_networking, lower_proxy};
+use super::cluster::{lower_networking, lower_proxy};
 use super::components::{lower_cloud_config, lower_control_plane, lower_kube_proxy, lower_runtime};
 use super::documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 use super::drift::find_drift;
 use super::environment::{KubeEnv, read_kube_env};
+use super::etcd::lower_etcd;
 use super::kubelet::{kubelet_section, lower_kubelet};
 use super::limits::{refuse_unsupported, remark_unsupported};
 use super::names::lower_names;
