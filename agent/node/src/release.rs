@@ -6,6 +6,8 @@
 
 use quake_model::digest::Digest;
 use quake_model::fault::{Code, Fault};
+// kops counts its releases as Kubernetes does.
+use quake_model::spec::KubernetesVersion as Version;
 
 /// A file of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,10 +53,6 @@ const CNI_1_15: (&str, &str) = (
     "sha256:3ca15c0a18ee830520cf3a95408be826cbd255a1535a38e0be9608b25ad8bf64",
 );
 
-/// A release by its numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Version(u32, u32, u32);
-
 /// The files that kops of version `kops` gives a node with Kubernetes of version `kubernetes`. All are for amd64: these
 /// releases know no other nodes.
 ///
@@ -65,15 +63,15 @@ struct Version(u32, u32, u32);
 pub fn release_files(kops: &str, kubernetes: &str) -> Result<Vec<ReleaseFile>, Fault> {
     let release = version("kops", kops)?;
     let wanted = version("Kubernetes", kubernetes)?;
-    if !(Version(1, 8, 0)..Version(1, 16, 0)).contains(&release) {
+    if !release.at_least(1, 8) || release.at_least(1, 16) {
         let summary = format!("what kops {kops} gives its nodes is not known; 1.8 to 1.15 are");
         return Err(Fault::new(Code::AssetsReleaseUnknown, summary));
     }
-    if (wanted.0, wanted.1) > (release.0, release.1) || wanted < Version(1, 5, 0) {
+    if !release.at_least(wanted.major, wanted.minor) || !wanted.at_least(1, 5) {
         let summary = format!("kops {kops} does not support Kubernetes {kubernetes}");
         return Err(Fault::new(Code::AssetsReleaseUnknown, summary));
     }
-    let endings = match release.1 {
+    let endings = match release.minor {
         15.. => SHA256_OR_SHA1,
         _ => SHA1,
     };
@@ -82,7 +80,7 @@ pub fn release_files(kops: &str, kubernetes: &str) -> Result<Vec<ReleaseFile>, F
         pin: Pin::Published(endings),
     };
     let program = |name: &str| {
-        let path = format!("release/v{}/bin/linux/amd64/{name}", numbers(wanted));
+        let path = format!("release/v{wanted}/bin/linux/amd64/{name}");
         published(vec![
             format!("https://storage.googleapis.com/kubernetes-release/{path}"),
             format!("https://dl.k8s.io/{path}"),
@@ -97,7 +95,7 @@ pub fn release_files(kops: &str, kubernetes: &str) -> Result<Vec<ReleaseFile>, F
 }
 
 fn plugins(release: Version, wanted: Version) -> Result<ReleaseFile, Fault> {
-    let (name, digest) = match (release.1, wanted.1) {
+    let (name, digest) = match (release.minor, wanted.minor) {
         (15.., 15..) => CNI_1_15,
         (12.., 11..) => CNI_1_11,
         (9.., 9..) => CNI_1_9,
@@ -116,18 +114,16 @@ fn plugins(release: Version, wanted: Version) -> Result<ReleaseFile, Fault> {
 
 /// socat and conntrack, for images that lack them. The bucket that older releases name is kept last: it may be gone.
 fn utilities(release: Version) -> Vec<String> {
-    let version = numbers(release);
     // Since 1.15.1 the tags of releases begin so.
-    let tag = if release >= Version(1, 15, 1) {
-        format!("v{version}")
-    } else {
-        version.clone()
+    let start = match (release.minor, release.patch) {
+        (15.., 1..) => "v",
+        _ => "",
     };
     let github = "https://github.com/kubernetes/kops/releases/download";
-    let path = format!("{version}/linux/amd64/utils.tar.gz");
+    let path = format!("{release}/linux/amd64/utils.tar.gz");
     vec![
         format!("https://artifacts.k8s.io/binaries/kops/{path}"),
-        format!("{github}/{tag}/linux-amd64-utils.tar.gz"),
+        format!("{github}/{start}{release}/linux-amd64-utils.tar.gz"),
         format!("https://kubeupv2.s3.amazonaws.com/kops/{path}"),
     ]
 }
@@ -148,18 +144,12 @@ pub fn read_published(url: &str, text: &str) -> Result<Digest, Fault> {
 
 fn version(of: &str, text: &str) -> Result<Version, Fault> {
     let plain = text.strip_prefix('v').unwrap_or(text);
-    let parts: Vec<Option<u32>> = plain.split('.').map(|part| part.parse().ok()).collect();
-    match parts.as_slice() {
-        [Some(major), Some(minor), Some(patch)] => Ok(Version(*major, *minor, *patch)),
-        _ => {
-            let summary = format!("{text:?} is not a version of {of} such as 1.15.3");
-            Err(Fault::new(Code::AssetsReleaseUnknown, summary))
-        }
-    }
-}
-
-fn numbers(Version(major, minor, patch): Version) -> String {
-    format!("{major}.{minor}.{patch}")
+    let version: Option<Version> = plain.parse().ok();
+    let version = version.filter(|version| version.to_string() == plain);
+    version.ok_or_else(|| {
+        let summary = format!("{text:?} is not a version of {of} such as 1.15.3");
+        Fault::new(Code::AssetsReleaseUnknown, summary)
+    })
 }
 
 #[cfg(test)]
