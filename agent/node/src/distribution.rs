@@ -37,33 +37,24 @@ pub struct Distribution {
     pub version: (u32, u32),
 }
 
-/// Versions that are supported as they stand: `ID`, `VERSION_ID`, project.
-const EXACT: &[(&str, &str, Project)] = &[
-    ("amzn", "2023", Project::AmazonLinux),
-    ("debian", "11", Project::Debian),
-    ("debian", "12", Project::Debian),
-    ("debian", "13", Project::Debian),
-    ("fedora", "41", Project::Fedora),
-    ("fedora", "42", Project::Fedora),
-    ("fedora", "43", Project::Fedora),
-    ("fedora", "44", Project::Fedora),
-    ("ubuntu", "22.04", Project::Ubuntu),
-    ("ubuntu", "24.04", Project::Ubuntu),
-    ("ubuntu", "25.10", Project::Ubuntu),
-    ("ubuntu", "26.04", Project::Ubuntu),
+/// Versions that are supported as they stand: `ID`, project, `VERSION_ID`.
+const EXACT: &[(&str, Project, &[&str])] = &[
+    ("amzn", Project::AmazonLinux, &["2023"]),
+    ("debian", Project::Debian, &["11", "12", "13"]),
+    ("fedora", Project::Fedora, &["41", "42", "43", "44"]),
+    (
+        "ubuntu",
+        Project::Ubuntu,
+        &["22.04", "24.04", "25.10", "26.04"],
+    ),
 ];
 
 /// Versions of which only the major number counts, but which have a minor number, too. CentOS Stream has none and so is
 /// refused, as kops does although its table has it.
-const MAJOR: &[(&str, u32, Project)] = &[
-    ("centos", 9, Project::CentOs),
-    ("centos", 10, Project::CentOs),
-    ("rhel", 8, Project::Rhel),
-    ("rhel", 9, Project::Rhel),
-    ("rhel", 10, Project::Rhel),
-    ("rocky", 8, Project::Rocky),
-    ("rocky", 9, Project::Rocky),
-    ("rocky", 10, Project::Rocky),
+const MAJOR: &[(&str, Project, &[u32])] = &[
+    ("centos", Project::CentOs, &[9, 10]),
+    ("rhel", Project::Rhel, &[8, 9, 10]),
+    ("rocky", Project::Rocky, &[8, 9, 10]),
 ];
 
 /// Where distributions keep certificates of public CAs. A path that is not there is made empty.
@@ -89,12 +80,13 @@ impl Distribution {
         let version = numbers(&os.version);
         let exact = EXACT
             .iter()
-            .find(|(id, version, _)| *id == os.id && *version == os.version)
-            .map(|(_, _, project)| (*project, version));
+            .find(|(id, _, versions)| *id == os.id && versions.contains(&&*os.version))
+            .map(|(_, project, _)| (*project, version));
+        let has_minor = os.version.contains('.');
         let major = MAJOR
             .iter()
-            .find(|(id, major, _)| *id == os.id && *major == version.0 && os.version.contains('.'))
-            .map(|(_, major, project)| (*project, (*major, 0)));
+            .find(|(id, _, majors)| *id == os.id && has_minor && majors.contains(&version.0))
+            .map(|(_, project, _)| (*project, (version.0, 0)));
         let flatcar = (os.id == "flatcar").then_some((Project::Flatcar, (0, 0)));
         let found = exact.or(major).or(flatcar);
         found
@@ -148,39 +140,36 @@ impl Distribution {
         matches!(self.project, Project::Ubuntu | Project::Flatcar)
     }
 
+    /// `packaged` where software comes as packages, `read_only` where `/usr` is read-only.
+    fn either(self, packaged: &'static str, read_only: &'static str) -> &'static str {
+        match self.packaging() {
+            Packaging::Deb | Packaging::Rpm => packaged,
+            Packaging::Image => read_only,
+        }
+    }
+
     /// Where unit files go: where nodeup looks for them, so that either finds what the other wrote.
     pub fn units(self) -> &'static str {
-        match self.packaging() {
-            // `/lib` is a link to `/usr/lib` on each of them.
-            Packaging::Deb | Packaging::Rpm => "/usr/lib/systemd/system",
-            Packaging::Image => "/etc/systemd/system",
-        }
+        // `/lib` is a link to `/usr/lib` on each distribution with packages.
+        self.either("/usr/lib/systemd/system", "/etc/systemd/system")
     }
 
     /// Where kubelet and its credential provider go.
     pub fn kubelet_programs(self) -> &'static str {
-        match self.packaging() {
-            Packaging::Deb | Packaging::Rpm => "/usr/local/bin",
-            Packaging::Image => "/opt/kubernetes/bin",
-        }
+        self.either("/usr/local/bin", "/opt/kubernetes/bin")
     }
 
     /// Where kubectl, crictl and nerdctl go.
     pub fn operator_programs(self) -> &'static str {
-        match self.packaging() {
-            Packaging::Deb | Packaging::Rpm => "/usr/local/bin",
-            Packaging::Image => "/opt/kops/bin",
-        }
+        self.either("/usr/local/bin", "/opt/kops/bin")
     }
 
     /// Where out-of-tree volume plugins are.
     pub fn volume_plugins(self) -> &'static str {
-        match self.packaging() {
-            Packaging::Deb | Packaging::Rpm => {
-                "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/"
-            }
-            Packaging::Image => "/var/lib/kubelet/volumeplugins/",
-        }
+        self.either(
+            "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
+            "/var/lib/kubelet/volumeplugins/",
+        )
     }
 
     /// Whether containerd is the distribution's own and only configured.
