@@ -70,20 +70,15 @@ pub fn wanted(spec: &NodeSpec) -> Vec<WantedKeypair> {
             need,
         });
     };
-    let client = Need::Required;
     let signs = spec.is_control_plane() && spec.kubernetes.at_least(1, 6);
     want("ca", signs, Need::Required);
-    want(
-        "kubelet",
-        true,
-        if bootstraps(spec) {
-            Need::Optional
-        } else {
-            client
-        },
-    );
+    let kubelet = match bootstraps(spec) {
+        true => Need::Optional,
+        false => Need::Required,
+    };
+    want("kubelet", true, kubelet);
     if spec.kube_proxy.is_some() {
-        want("kube-proxy", true, client);
+        want("kube-proxy", true, Need::Required);
     }
     if spec.control_plane.is_some() {
         for name in [
@@ -92,17 +87,17 @@ pub fn wanted(spec: &NodeSpec) -> Vec<WantedKeypair> {
             "kubecfg",
             "master",
         ] {
-            want(name, true, client);
+            want(name, true, Need::Required);
         }
         want("kops", true, Need::Optional);
         if spec.kubernetes.at_least(1, 7) {
             // Nothing reads apiserver-proxy-client since the aggregator has a CA of its own.
             want("apiserver-proxy-client", true, Need::Optional);
-            want("apiserver-aggregator", true, client);
+            want("apiserver-aggregator", true, Need::Required);
             want("apiserver-aggregator-ca", false, Need::Optional);
         }
         if secures_kubelet(spec) {
-            want("kubelet-api", true, client);
+            want("kubelet-api", true, Need::Required);
         }
         for name in manager_ca_bundle(spec) {
             want(&name, true, Need::Optional);

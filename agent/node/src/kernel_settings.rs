@@ -7,7 +7,7 @@ use quake_model::step::{Action, Step};
 const FILES: &str = "/etc/sysctl.d/";
 
 /// Below it the kernel has a file for each setting.
-pub const BELOW: &str = "/proc/sys/";
+const BELOW: &str = "/proc/sys/";
 
 /// Keys and values that a step leaves.
 pub fn settings_of(step: &Step) -> Vec<(String, String)> {

@@ -1,5 +1,6 @@
 //! Laws every plan keeps, whatever the spec: checked in tests and in debug builds.
 
+use crate::config::node_path::PathKind;
 use quake_model::step::{Action, Step, Visibility, WriteFile};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +23,7 @@ pub fn lint(steps: &[Step]) -> Vec<String> {
         let Some((path, mode)) = step.action.writes() else {
             continue;
         };
-        if !is_normal(path) {
+        if !PathKind::File.admits(path) {
             broken.push(format!(
                 "{}: {path} is not an absolute, normal path",
                 step.id
@@ -41,13 +42,6 @@ pub fn lint(steps: &[Step]) -> Vec<String> {
     broken.extend(steps.iter().filter_map(exposed_key));
     broken.extend(unwritten_units(steps, &writers));
     broken
-}
-
-fn is_normal(path: &str) -> bool {
-    path.strip_prefix('/').is_some_and(|rest| {
-        rest.split('/')
-            .all(|segment| !matches!(segment, "" | "." | ".."))
-    })
 }
 
 fn exposed_key(step: &Step) -> Option<String> {
