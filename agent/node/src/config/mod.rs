@@ -2,6 +2,7 @@
 
 mod check;
 pub mod current;
+mod egress_proxy;
 mod etcd;
 mod flags;
 pub mod legacy;
@@ -11,4 +12,5 @@ mod schema;
 mod validate;
 
 pub use check::check;
+pub use egress_proxy::EgressProxy;
 pub use etcd::StoredEtcd;

@@ -2,8 +2,8 @@
 //! v1.35.0): a program of kops' own, from the assets, that a unit keeps running.
 
 use super::channels::{KUBECONFIG, kubeconfig};
-use super::static_pod::proxy_settings;
 use crate::builders::Context;
+use crate::config::EgressProxy;
 use quake_formats::unit_text::UnitText;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item};
@@ -59,7 +59,7 @@ fn environment(context: &Context<'_>) -> String {
         ("AWS_REGION", context.instance.region.clone()),
     ];
     let proxy = context.config.network.egress_proxy.as_ref();
-    lines.extend(proxy.into_iter().flat_map(proxy_settings));
+    lines.extend(proxy.into_iter().flat_map(EgressProxy::variables));
     if context.distribution.brings_containerd() {
         // Where nothing can be put beside the system's own programs, kops' tools are found here alone.
         let path = format!("{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin");

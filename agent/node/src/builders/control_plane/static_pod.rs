@@ -4,7 +4,8 @@
 use crate::builders::Context;
 use crate::builders::layout;
 use crate::builders::legacy::{Command, HostPath, Priority, StaticPod, variable};
-use crate::config::current::{EgressProxy, Section};
+use crate::config::EgressProxy;
+use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
@@ -53,7 +54,7 @@ impl ComponentPod {
         let mut pod = StaticPod::for_component(name, &component, command, Priority::Cluster);
         pod.default_cpu(cpu);
         let proxy = context.config.network.egress_proxy.as_ref();
-        let settings = proxy.into_iter().flat_map(proxy_settings);
+        let settings = proxy.into_iter().flat_map(EgressProxy::variables);
         pod.environment = settings
             .map(|(name, value)| variable(name, &value))
             .collect();
@@ -148,21 +149,6 @@ fn manifest(pod: &StaticPod, version: KubernetesVersion) -> String {
     let mut pod = pod.value(version);
     pod["status"] = json!({});
     yaml_text::document(&pod)
-}
-
-/// The names by which programs know a proxy, and what they are to say: lower case for what Go and libcurl read, and `NO_PROXY`
-/// twice.
-pub(super) fn proxy_settings(proxy: &EgressProxy) -> [(&'static str, String); 4] {
-    let port = proxy.port.as_deref().filter(|port| *port != "0");
-    let port = port.map_or_else(String::new, |port| format!(":{port}"));
-    let url = format!("http://{}{port}", proxy.host);
-    let excludes = proxy.excludes.clone().unwrap_or_default();
-    [
-        ("http_proxy", url.clone()),
-        ("https_proxy", url),
-        ("NO_PROXY", excludes.clone()),
-        ("no_proxy", excludes),
-    ]
 }
 
 /// The label with which a pod sees files of the host, where containers are labelled for SELinux; `None` where they are not.

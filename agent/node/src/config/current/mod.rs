@@ -20,7 +20,7 @@ pub use cluster::{CLUSTER_OBJECT, Cluster, read_cluster};
 pub use config_hash::{config_hash, verify_config_hash};
 pub use derive::{DerivedBootConfig, StoredGroup, derive_boot_config};
 pub use lower::lower;
-pub use network::{EgressProxy, Network, Provider};
+pub use network::{Network, Provider};
 pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
 #[cfg(test)]
 pub(in crate::config) use objects::schema as object_schema;

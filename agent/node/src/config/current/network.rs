@@ -1,5 +1,6 @@
 //! The pod network, as the nodeup configuration tells it.
 
+use crate::config::EgressProxy;
 use quake_formats::yaml::Yaml;
 
 /// The pod network.
@@ -42,15 +43,6 @@ pub enum Provider {
     Kindnet,
 }
 
-/// A proxy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EgressProxy {
-    pub host: String,
-    pub port: Option<String>,
-    /// What is not sent to it.
-    pub excludes: Option<String>,
-}
-
 /// Reads the pod network from the whole configuration.
 pub(super) fn read_network(root: &Yaml) -> Network {
     let networking = root.get("Networking");
@@ -66,7 +58,7 @@ pub(super) fn read_network(root: &Yaml) -> Network {
         uses_kubenet: is_set("UsesKubenet"),
         installs_plugins: is_set("InstallCNIAssets"),
         has_cilium_etcd: is_set("UseCiliumEtcd"),
-        egress_proxy: networking.and_then(egress_proxy),
+        egress_proxy: networking.and_then(EgressProxy::of_section),
     }
 }
 
@@ -95,14 +87,4 @@ fn provider(networking: &Yaml) -> Provider {
         .into_iter()
         .find(|(key, _)| networking.get(key).is_some());
     found.map_or(Provider::Unnamed, |(_, provider)| provider)
-}
-
-fn egress_proxy(networking: &Yaml) -> Option<EgressProxy> {
-    let proxy = networking.get("egressProxy")?;
-    let http = proxy.get("httpProxy")?;
-    Some(EgressProxy {
-        host: http.text_of("host")?.to_owned(),
-        port: http.text_of("port").map(str::to_owned),
-        excludes: proxy.text_of("excludes").map(str::to_owned),
-    })
 }

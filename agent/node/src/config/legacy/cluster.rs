@@ -1,10 +1,9 @@
-//! The cluster around the node: networking and the proxy.
+//! The cluster around the node: the pod network.
 
 use super::node::Node;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 use quake_model::spec::{NetworkMode, Networking, Role};
-use std::collections::BTreeMap;
 
 /// Networking options that bring a CNI plugin, configured by a `DaemonSet`.
 const CNI_OPTIONS: [&str; 9] = [
@@ -87,29 +86,4 @@ fn mode(node: &Node<'_>, kubelet: &Yaml) -> Result<NetworkMode, Fault> {
         None if node.role == Role::Bastion => Ok(NetworkMode::External),
         None => Err(node.missing("networking")),
     }
-}
-
-/// The proxy variables kops gives the node's components (`util/pkg/proxy`, v1.15.3); none without a proxy host.
-pub(super) fn lower_proxy(node: &Node<'_>) -> BTreeMap<String, String> {
-    let Some(egress) = node.section("egressProxy") else {
-        return BTreeMap::new();
-    };
-    let http = egress.get("httpProxy");
-    let Some(host) = http.and_then(|http| http.text_of("host")) else {
-        return BTreeMap::new();
-    };
-    let port = http.and_then(|http| http.text_of("port")).unwrap_or("0");
-    let scheme = if host.contains("://") { "" } else { "http://" };
-    let url = if port == "0" {
-        format!("{scheme}{host}")
-    } else {
-        format!("{scheme}{host}:{port}")
-    };
-    let excludes = egress.text_of("excludes").unwrap_or_default().to_owned();
-    BTreeMap::from([
-        ("http_proxy".to_owned(), url.clone()),
-        ("https_proxy".to_owned(), url),
-        ("NO_PROXY".to_owned(), excludes.clone()),
-        ("no_proxy".to_owned(), excludes),
-    ])
 }

@@ -1,7 +1,7 @@
 //! Lowers a node's documents to the one normal form: what the node is to be.
 
 use super::additions::lower_additions;
-use super::cluster::{lower_networking, lower_proxy};
+use super::cluster::lower_networking;
 use super::components::{lower_cloud_config, lower_control_plane, lower_kube_proxy, lower_runtime};
 use super::documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 use super::drift::find_drift;
@@ -11,6 +11,7 @@ use super::kubelet::{kubelet_section, lower_kubelet};
 use super::limits::{refuse_unsupported, remark_unsupported};
 use super::names::lower_names;
 use super::node::{Node, decide_cluster_name, decide_role, decide_version};
+use crate::config::EgressProxy;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
@@ -162,6 +163,9 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
     warnings.extend(additions.findings);
     warnings.extend(remark_unsupported(node, &section));
     let control_plane = lower_control_plane(node, &cluster)?;
+    let proxy = EgressProxy::of_section(&node.cluster.spec).into_iter();
+    let proxy = proxy.flat_map(|proxy| proxy.variables());
+    let proxy = proxy.map(|(name, value)| (name.to_owned(), value));
     let external_updates = node.cluster.spec.text_of("updatePolicy") == Some("external");
     Ok(NodeSpec {
         generation: KopsGeneration::Legacy,
@@ -185,7 +189,7 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         etcd: lower_etcd(node)?,
         networking: lower_networking(node, &section)?,
         cloud_config: lower_cloud_config(node),
-        proxy: lower_proxy(node),
+        proxy: proxy.collect(),
         file_assets: additions.files,
         hooks: additions.hooks,
         automatic_upgrades: environment.has_tag("_automatic_upgrades") && !external_updates,
