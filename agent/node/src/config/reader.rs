@@ -27,6 +27,15 @@ pub(super) fn text_map(map: &Yaml) -> BTreeMap<String, String> {
         .collect()
 }
 
+/// The map of texts at `key`; what has no text is empty, as Go reads it.
+pub(super) fn texts_by_key(parent: &Yaml, key: &str) -> BTreeMap<String, String> {
+    let entries = parent.get(key).map_or(&[][..], Yaml::entries).iter();
+    let text = |value: &Yaml| value.text().unwrap_or_default().to_owned();
+    entries
+        .map(|(key, value)| (key.name.clone(), text(value)))
+        .collect()
+}
+
 /// The location that a node names.
 ///
 /// # Errors

@@ -1,9 +1,10 @@
 //! Asset strings: `<hash>@<url>[,<url>…]`, as kops writes them since 1.19 (`upup/pkg/fi/assetstore.go`).
 
-use crate::config::legacy::read_pinned_asset;
+use crate::config::legacy::{read_asset, read_pin};
+use crate::config::reader::texts;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
-use quake_model::spec::{AssetSpec, ImageSpec};
+use quake_model::spec::{AssetKind, AssetSpec, ImageSpec};
 use quake_model::step::Need;
 
 /// The assets of one processor, in order.
@@ -20,7 +21,7 @@ pub(super) fn read_assets(
     processor: &str,
 ) -> Result<Vec<AssetSpec>, Fault> {
     of_processor(root, "Assets", processor)
-        .map(|entry| read_pinned_asset(source, entry))
+        .map(|entry| read_asset(source, entry))
         .collect()
 }
 
@@ -41,20 +42,12 @@ fn of_processor<'a>(root: &'a Yaml, key: &str, processor: &str) -> impl Iterator
 }
 
 fn read_image(source: &str, image: &Yaml) -> Result<ImageSpec, Fault> {
-    let urls: Vec<&str> = image
-        .items_of("sources")
-        .iter()
-        .filter_map(Yaml::text)
-        .collect();
+    let urls = texts(image, "sources");
     let hash = image.text_of("hash").unwrap_or_default();
-    let mut pin = image.clone();
-    pin.value = quake_formats::yaml::Value::Scalar {
-        text: format!("{hash}@{}", urls.join(",")),
-        quoted: true,
-    };
-    let mut archive = read_pinned_asset(source, &pin)?;
+    let pin = format!("{hash}@{}", urls.join(","));
+    let mut archive = read_pin(&pin, |code, summary| image.fault(source, code, summary))?;
     // It is imported as it came.
-    archive.kind = quake_model::spec::AssetKind::Plain;
+    archive.kind = AssetKind::Plain;
     Ok(ImageSpec {
         name: image
             .text_of("name")

@@ -56,39 +56,41 @@ pub const ROLES: [Role; 4] = [
     Role::Bastion,
 ];
 
+/// How kops writes a role, and the directory below `igconfig/` that holds its groups.
+fn role_words(role: Role) -> (&'static str, &'static str) {
+    match role {
+        Role::ControlPlane => ("ControlPlane", "control-plane"),
+        Role::ApiServer => ("APIServer", "apiserver"),
+        Role::Worker => ("Node", "node"),
+        Role::Bastion => ("Bastion", "bastion"),
+    }
+}
+
 /// The directory below `igconfig/` that holds the groups of a role.
 pub fn role_directory(role: Role) -> &'static str {
-    match role {
-        Role::ControlPlane => "control-plane",
-        Role::ApiServer => "apiserver",
-        Role::Worker => "node",
-        Role::Bastion => "bastion",
-    }
+    role_words(role).1
+}
+
+/// The name of a role as kops writes it.
+pub(super) fn role_name(role: Role) -> &'static str {
+    role_words(role).0
 }
 
 /// The role that kops writes as `text`.
 pub(super) fn role_of(text: &str) -> Option<Role> {
-    match text {
-        // The second is what kops wrote before 1.25.
-        "ControlPlane" | "Master" => Some(Role::ControlPlane),
-        "APIServer" => Some(Role::ApiServer),
-        "Node" => Some(Role::Worker),
-        "Bastion" => Some(Role::Bastion),
-        _ => None,
+    if text == "Master" {
+        // What kops wrote before 1.25.
+        return Some(Role::ControlPlane);
     }
+    ROLES.into_iter().find(|role| role_name(*role) == text)
 }
 
 impl BootConfig {
-    /// The word for the role in paths of the state store.
-    pub fn role_word(&self) -> &'static str {
-        role_directory(self.role)
-    }
-
     /// Where in the state store the nodeup configuration is, which for a node that asks kops-controller only the
     /// control plane may read.
     pub fn nodeup_config_location(&self, base: &Location) -> Location {
         base.join("igconfig")
-            .join(self.role_word())
+            .join(role_directory(self.role))
             .join(&self.instance_group)
             .join("nodeupconfig.yaml")
     }

@@ -5,6 +5,7 @@
 //! in their place is returned as text for the operator. Field by field as in kops v1.36.2
 //! (`pkg/nodemodel/nodeupconfigbuilder.go`, `BuildConfig`).
 
+use super::boot_config::role_name;
 use super::cluster::Cluster;
 use super::config_hash::config_hash;
 use quake_formats::yaml::{as_text, parse};
@@ -82,16 +83,6 @@ pub fn derive_boot_config(group: &StoredGroup<'_>) -> Result<DerivedBootConfig, 
         assumptions: draft.assumptions,
         unfit_for_launch: draft.unfit_for_launch,
     })
-}
-
-/// The name of a role as the boot configuration writes it.
-fn role_name(role: Role) -> &'static str {
-    match role {
-        Role::ControlPlane => "ControlPlane",
-        Role::ApiServer => "APIServer",
-        Role::Worker => "Node",
-        Role::Bastion => "Bastion",
-    }
 }
 
 /// The boot configuration while it is written.

@@ -5,7 +5,7 @@ use super::boot_config::{BootConfig, Origin};
 use super::network::Provider;
 use super::nodeup_config::NodeupConfig;
 use super::section::Section;
-use crate::config::reader::kubelet_paths;
+use crate::config::reader::{kubelet_paths, texts, texts_by_key};
 use quake_model::item::Item;
 use quake_model::location::Location;
 use quake_model::spec::{
@@ -59,18 +59,12 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
 }
 
 fn kubelet(section: &Section) -> Kubelet {
-    let labels = section.map("nodeLabels").into_iter();
-    let (kubeconfig_path, manifest_path) = kubelet_paths(section.node());
+    let node = section.node();
+    let (kubeconfig_path, manifest_path) = kubelet_paths(node);
     Kubelet {
         flags: section.flags(),
-        labels: labels
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .collect(),
-        taints: section
-            .texts("taints")
-            .into_iter()
-            .map(str::to_owned)
-            .collect(),
+        labels: texts_by_key(node, "nodeLabels"),
+        taints: texts(node, "taints"),
         startup_taint: None,
         kubeconfig_path,
         manifest_path,

@@ -86,8 +86,6 @@ pub struct Settings {
     pub uses_gossip: bool,
     /// Whether the node's name is made of its address.
     pub names_by_address: bool,
-    /// The type of the instance, where its metadata fails.
-    pub default_machine_type: Option<String>,
     /// Whether the Auto Scaling group waits for the node to say that it is done.
     pub completes_lifecycle_hook: bool,
     /// Container images pulled while the instance warms up.
@@ -215,7 +213,6 @@ impl Reader<'_> {
             dns_zone: text("DNSZone"),
             uses_gossip: is_set("usesLegacyGossip"),
             names_by_address: is_set("useIPBasedNodeNames"),
-            default_machine_type: text("DefaultMachineType"),
             completes_lifecycle_hook: is_set("EnableLifecycleHook"),
             warm_pool_images: texts(root, "warmPoolImages"),
             disable_security_group_ingress: root.boolean_of("disableSecurityGroupIngress"),

@@ -5,13 +5,13 @@ use super::documents::{Form, KopsObject, role_named};
 use super::fingerprint::is_fingerprint;
 use super::node::{Node, unsupported};
 use crate::config::node_path::PathKind;
-use crate::config::reader::texts;
+use crate::config::reader::{texts, texts_by_key};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD_NO_PAD;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{FileAsset, Hook, HookKind, Role};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Where nodeup put a file without a path.
 const DEFAULT_FOLDER: &str = "/srv/kubernetes/assets";
@@ -211,20 +211,10 @@ fn hook_kind(list: &Given<'_>, item: &Yaml) -> Found {
     if image.is_empty() {
         return Found::Nothing;
     }
-    let variables = container.get("environment").map_or(&[][..], Yaml::entries);
-    let environment: BTreeMap<String, String> = variables
-        .iter()
-        .map(|(key, value)| {
-            (
-                key.name.clone(),
-                value.text().unwrap_or_default().to_owned(),
-            )
-        })
-        .collect();
     Found::Kind(HookKind::Container {
         image: image.to_owned(),
         command,
-        environment,
+        environment: texts_by_key(container, "environment"),
     })
 }
 

@@ -42,8 +42,15 @@ pub fn read_asset_list(source: &str, text: &str) -> Result<Vec<AssetSpec>, Fault
     Ok(assets)
 }
 
-/// Reads `digest@url[,url]`.
-fn read_pin(text: &str, fault: impl Fn(Code, String) -> Fault) -> Result<AssetSpec, Fault> {
+/// Reads `digest@url[,url]`; `fault` makes a fault of its place.
+///
+/// # Errors
+///
+/// As [`read_asset`].
+pub(in crate::config) fn read_pin(
+    text: &str,
+    fault: impl Fn(Code, String) -> Fault,
+) -> Result<AssetSpec, Fault> {
     let malformed = |what: &str| fault(Code::ConfigAssetMalformed, format!("{text:?} {what}"));
     let refused = |what: &str| fault(Code::ConfigDigestRefused, format!("{text:?} {what}"));
     let (digest, urls) = match text.split_once('@') {

@@ -4,7 +4,7 @@
 use super::node::Node;
 use super::schema;
 use crate::config::flags::{flags_of, overlay, sort};
-use crate::config::reader::{kubelet_paths, texts};
+use crate::config::reader::{kubelet_paths, texts, texts_by_key};
 use quake_formats::yaml::{Value, Yaml};
 use quake_model::fault::{Code, Fault};
 use quake_model::spec::{Flag, Kubelet, Role};
@@ -135,8 +135,7 @@ pub(super) fn substitute_hostname(
 
 /// The section's labels, under those of the role, under those of the instance group.
 fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fault>) {
-    let mut labels = BTreeMap::new();
-    add_labels(&mut labels, section.get("nodeLabels"));
+    let mut labels = texts_by_key(section, "nodeLabels");
     let (role, label) = if node.runs_control_plane() {
         ("master", MASTER_LABEL)
     } else {
@@ -144,7 +143,7 @@ fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fau
     };
     labels.insert(ROLE_LABEL.to_owned(), role.to_owned());
     labels.insert(label.to_owned(), String::new());
-    add_labels(&mut labels, node.group.spec.get("nodeLabels"));
+    labels.extend(texts_by_key(&node.group.spec, "nodeLabels"));
     if !node.version.at_least(1, 16) {
         return (labels, Vec::new());
     }
@@ -170,13 +169,6 @@ fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fau
         .seen("labels", refused.join(", "))
         .remedied_by("set the labels through the API: kubectl label node <name> <label>=<value>");
     (labels, vec![finding])
-}
-
-fn add_labels(labels: &mut BTreeMap<String, String>, given: Option<&Yaml>) {
-    for (key, value) in given.map_or(&[][..], Yaml::entries) {
-        let value = value.text().unwrap_or_default();
-        labels.insert(key.name.clone(), value.to_owned());
-    }
 }
 
 /// Whether kubelet from 1.16 on starts with this label: those of Kubernetes' own names are refused but for a

@@ -16,8 +16,8 @@ mod names;
 mod node;
 mod recognise;
 
-pub(in crate::config) use asset::read_asset as read_pinned_asset;
 pub use asset::read_asset_list;
+pub(in crate::config) use asset::{read_asset, read_pin};
 pub use documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 pub use environment::{KubeEnv, read_kube_env, read_report_folder};
 pub use etcd::read_stored_etcd;
