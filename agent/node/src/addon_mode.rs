@@ -21,8 +21,6 @@ pub struct ReconcileMode {
     pub channels: Vec<Location>,
     /// Those that are no location of a state store, as they were given.
     pub strange: Vec<String>,
-    /// The kubeconfig of whoever applies add-ons.
-    pub kubeconfig: String,
     /// This node's name among those that would apply them.
     pub me: String,
     /// The version of the cluster, until its API server tells its own.
@@ -34,7 +32,6 @@ pub struct ReconcileMode {
 pub struct ObserveMode {
     pub pod: AddonsPod,
     pub channels: Vec<Location>,
-    pub kubeconfig: String,
     /// The version of the cluster, until its API server tells its own.
     pub kubernetes: KubernetesVersion,
 }
@@ -44,7 +41,6 @@ pub fn addon_mode(spec: &NodeSpec, me: &str) -> Option<AddonMode> {
     if !spec.is_control_plane() || (spec.channels.is_empty() && spec.addons_pod.is_none()) {
         return None;
     }
-    let kubeconfig = KUBECONFIG.to_owned();
     let kubernetes = spec.kubernetes;
     let (mut channels, mut strange) = (Vec::new(), Vec::new());
     for channel in &spec.channels {
@@ -57,13 +53,11 @@ pub fn addon_mode(spec: &NodeSpec, me: &str) -> Option<AddonMode> {
         Some(pod) => AddonMode::Observe(ObserveMode {
             pod,
             channels,
-            kubeconfig,
             kubernetes,
         }),
         None => AddonMode::Reconcile(ReconcileMode {
             channels,
             strange,
-            kubeconfig,
             me: me.to_owned(),
             kubernetes,
         }),

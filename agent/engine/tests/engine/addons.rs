@@ -55,7 +55,6 @@ fn verdict(me: &str) -> Verdict {
     let keeping = ReconcileMode {
         channels: vec![CHANNEL.parse().expect("a literal")],
         strange: Vec::new(),
-        kubeconfig: KUBECONFIG.to_owned(),
         me: me.to_owned(),
         kubernetes: "1.35.0".parse().expect("a literal"),
     };

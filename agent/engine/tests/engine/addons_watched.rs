@@ -17,7 +17,6 @@ fn watching(health: Option<&str>) -> AddonMode {
             labels: BTreeMap::new(),
         },
         channels: vec![CHANNEL.parse().expect("a literal")],
-        kubeconfig: KUBECONFIG.to_owned(),
         kubernetes: "1.35.0".parse().expect("a literal"),
     })
 }

@@ -26,7 +26,7 @@ use quake_model::addon::{AddonState, AddonStatus, AddonVersion, ReconcilerRef};
 use quake_model::backoff::{ARRIVAL, Backoff};
 use quake_model::fault::Fault;
 use quake_model::time::Timestamp;
-use quake_node::addon_mode::ReconcileMode;
+use quake_node::addon_mode::{KUBECONFIG, ReconcileMode};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,8 +122,7 @@ impl<H: AddonPorts> Reconciler for AddonReconciler<'_, H> {
     }
 
     async fn reconcile(&mut self) {
-        let path = &self.keeping.kubeconfig;
-        match ClusterClient::by_kubeconfig(self.context.host, path).await {
+        match ClusterClient::by_kubeconfig(self.context.host, KUBECONFIG).await {
             Ok(session) => {
                 self.silent = 0;
                 let session = Arc::new(session);

@@ -15,7 +15,7 @@ use quake_model::backoff::ARRIVAL;
 use quake_model::facts::ProbeFacts;
 use quake_model::fault::{Code, Fault};
 use quake_model::redact::scrub;
-use quake_node::addon_mode::ObserveMode;
+use quake_node::addon_mode::{KUBECONFIG, ObserveMode};
 use std::time::Duration;
 
 /// How long before the next look, shortest and longest, once all is applied.
@@ -78,8 +78,7 @@ impl<'a, H: AddonPorts> Watcher<'a, H> {
 
     /// Looks at what the pod noted; why that, or the pod, is not as it should be.
     async fn look(&mut self) -> Option<Fault> {
-        let path = &self.watching.kubeconfig;
-        let opened = ClusterClient::by_kubeconfig(self.context.host, path).await;
+        let opened = ClusterClient::by_kubeconfig(self.context.host, KUBECONFIG).await;
         let session = match opened {
             Ok(session) => session,
             Err(fault) => return Some(self.waits(fault)),
