@@ -119,7 +119,7 @@ mod tests {
 
     fn flags(shape: &str, text: &str) -> Vec<String> {
         let section = parse("x", text).expect("a literal document");
-        let flags = flags_of(legacy::schema(), &section, shape);
+        let flags = flags_of(&legacy::SCHEMA, &section, shape);
         flags.iter().map(Flag::to_string).collect()
     }
 
@@ -169,7 +169,7 @@ mod tests {
         ] {
             let section = format!("auditWebhookBatchThrottleQps: {text}");
             let section = parse("x", &section).expect("a literal");
-            let flags = flags_of(current::schema(), &section, "KubeAPIServerConfig");
+            let flags = flags_of(&current::SCHEMA, &section, "KubeAPIServerConfig");
             let name = "audit-webhook-batch-throttle-qps";
             assert_eq!(flags, [Flag::new(name, wanted)], "{text}");
         }

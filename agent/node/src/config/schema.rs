@@ -133,14 +133,13 @@ fn read_field(line: &str) -> Option<Field> {
 }
 
 fn read_kind(word: &str) -> Kind {
-    if let Some(inner) = word.strip_prefix("list:") {
-        return Kind::List(Box::new(read_kind(inner)));
-    }
-    if let Some(inner) = word.strip_prefix("map:") {
-        return Kind::Map(Box::new(read_kind(inner)));
-    }
-    if let Some(inner) = word.strip_prefix("named:") {
-        return Kind::Named(Box::new(read_kind(inner)));
+    if let Some((holder, inner)) = word.split_once(':') {
+        let inner = Box::new(read_kind(inner));
+        return match holder {
+            "list" => Kind::List(inner),
+            "named" => Kind::Named(inner),
+            _ => Kind::Map(inner),
+        };
     }
     if let Some(path) = PathKind::of_word(word) {
         return Kind::Path(path);
@@ -173,11 +172,7 @@ mod tests {
 
     #[test]
     fn every_shape_that_a_key_names_is_defined() {
-        for schema in [
-            legacy::schema(),
-            current::schema(),
-            current::object_schema(),
-        ] {
+        for schema in [&legacy::SCHEMA, &current::SCHEMA, &current::OBJECT_SCHEMA] {
             for (shape, fields) in &schema.shapes {
                 for field in fields {
                     if let Some(name) = shapes_in(&field.kind) {
@@ -190,11 +185,7 @@ mod tests {
 
     #[test]
     fn no_shape_has_a_key_twice() {
-        for schema in [
-            legacy::schema(),
-            current::schema(),
-            current::object_schema(),
-        ] {
+        for schema in [&legacy::SCHEMA, &current::SCHEMA, &current::OBJECT_SCHEMA] {
             for (shape, fields) in &schema.shapes {
                 let keys: BTreeSet<_> = fields.iter().map(|field| &field.key).collect();
                 assert_eq!(keys.len(), fields.len(), "{shape}");
@@ -204,7 +195,7 @@ mod tests {
 
     #[test]
     fn the_flag_column_is_read_whole() {
-        let schema = legacy::schema();
+        let schema = &legacy::SCHEMA;
         let rule = |shape, key| {
             schema
                 .field(shape, key)

@@ -264,7 +264,7 @@ mod tests {
 
     fn findings(text: &str, shape: &str) -> Vec<Fault> {
         let node = parse("spec.yaml", text).expect("a literal document");
-        validate(legacy::schema(), "spec.yaml", &node, shape)
+        validate(&legacy::SCHEMA, "spec.yaml", &node, shape)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `kube_env.yaml` since kops 1.22: who the node is, and where its configuration is.
 
-use super::schema;
+use super::SCHEMA;
 use crate::config::reader::{location, missing, role, texts};
 use crate::config::validate::{self, tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
@@ -119,7 +119,7 @@ pub fn is_boot_config(root: &Yaml) -> bool {
 /// `config.location-unusable`; `config.unsupported` for another cloud. Each with `source`, line and column.
 pub fn read_boot_config(source: &str, text: &str) -> Result<(BootConfig, Vec<Fault>), Fault> {
     let root = parse(source, text)?;
-    let findings = tolerate(validate(schema(), source, &root, "BootConfig"))?;
+    let findings = tolerate(validate(&SCHEMA, source, &root, "BootConfig"))?;
     let reader = Reader {
         source,
         root: &root,
@@ -131,7 +131,7 @@ pub fn read_boot_config(source: &str, text: &str) -> Result<(BootConfig, Vec<Fau
 pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     let reader = Reader { source, root };
     let read = || reader.read();
-    validate::survey((schema(), "BootConfig"), source, root, read)
+    validate::survey((&SCHEMA, "BootConfig"), source, root, read)
 }
 
 struct Reader<'a> {

@@ -76,7 +76,10 @@ fn control_plane(boot: &BootConfig, config: &NodeupConfig) -> Option<ControlPlan
     if boot.role != Role::ControlPlane {
         return None;
     }
-    let part = |section: Option<&Section>, key: &str| Some(section?.section(key)?.component());
+    let part = |section: Option<&Section>, key: &str| {
+        let section = section.and_then(|section| section.section(key));
+        section.as_ref().map(Section::component)
+    };
     let api = config.api_server.as_ref();
     let control = config.control_plane.as_ref();
     Some(ControlPlane {

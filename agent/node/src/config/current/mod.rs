@@ -23,16 +23,13 @@ pub use lower::lower;
 pub use network::{Network, Provider};
 pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
 #[cfg(test)]
-pub(in crate::config) use objects::schema as object_schema;
+pub(in crate::config) use objects::SCHEMA as OBJECT_SCHEMA;
 pub(crate) use recognise::check;
 pub use section::Section;
 
 use super::schema::Schema;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The shapes of this generation's documents.
-pub(in crate::config) fn schema() -> &'static Schema {
-    static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    const TABLES: [&str; 1] = [include_str!("schema.txt")];
-    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
-}
+pub(in crate::config) static SCHEMA: LazyLock<Schema> =
+    LazyLock::new(|| Schema::of_tables(&[include_str!("schema.txt")]));

@@ -1,8 +1,8 @@
 //! `nodeupconfig.yaml`: everything the cluster asks of a node of one instance group.
 
+use super::SCHEMA;
 use super::asset::{read_assets, read_images};
 use super::network::{Network, read_network};
-use super::schema;
 use super::section::Section;
 use crate::config::reader::{location, missing, text_map, texts};
 use crate::config::validate::{self, tolerate, validate};
@@ -137,7 +137,7 @@ pub fn read_nodeup_config(
     processor: &str,
 ) -> Result<(NodeupConfig, Vec<Fault>), Fault> {
     let root = parse(source, text)?;
-    let mut findings = tolerate(validate(schema(), source, &root, "NodeupConfig"))?;
+    let mut findings = tolerate(validate(&SCHEMA, source, &root, "NodeupConfig"))?;
     let reader = Reader {
         source,
         root: &root,
@@ -150,7 +150,7 @@ pub fn read_nodeup_config(
 pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     let reader = Reader { source, root };
     let read = || reader.read("amd64");
-    validate::survey((schema(), "NodeupConfig"), source, root, read)
+    validate::survey((&SCHEMA, "NodeupConfig"), source, root, read)
 }
 
 struct Reader<'a> {

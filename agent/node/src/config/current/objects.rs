@@ -9,17 +9,14 @@ use crate::config::schema::Schema;
 use crate::config::validate::validate;
 use quake_formats::yaml::{Value, Yaml};
 use quake_model::fault::Fault;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The API version that is written into state stores.
 const VERSION: &str = "kops.k8s.io/v1alpha2";
 
 /// The shapes of the stored objects.
-pub(in crate::config) fn schema() -> &'static Schema {
-    static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    const TABLES: [&str; 2] = [include_str!("schema.txt"), include_str!("objects.txt")];
-    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
-}
+pub(in crate::config) static SCHEMA: LazyLock<Schema> =
+    LazyLock::new(|| Schema::of_tables(&[include_str!("schema.txt"), include_str!("objects.txt")]));
 
 /// Everything wrong with a stored object; `None` for a document that is none of this API version.
 pub(super) fn survey(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
@@ -28,7 +25,7 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
         ("InstanceGroup", VERSION) => "InstanceGroup",
         _ => return None,
     };
-    let mut found = validate(schema(), source, root, shape);
+    let mut found = validate(&SCHEMA, source, root, shape);
     let spec = root
         .get("spec")
         .filter(|spec| matches!(spec.value, Value::Map(_)));

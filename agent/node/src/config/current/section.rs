@@ -1,7 +1,7 @@
 //! A part of a document whose fields are read as builders need them: it has fitted its shape, so a value is what the shape
 //! says or is not there.
 
-use super::schema;
+use super::SCHEMA;
 use crate::config::flags::flags_of;
 use crate::config::reader::component;
 use quake_formats::duration;
@@ -26,7 +26,7 @@ impl Section {
 
     /// The flags its fields become, sorted as kops sorts them.
     pub fn flags(&self) -> Vec<Flag> {
-        flags_of(schema(), &self.node, self.shape)
+        flags_of(&SCHEMA, &self.node, self.shape)
     }
 
     /// The component that it describes; without an image where it names none.
@@ -96,14 +96,14 @@ impl Section {
 
     /// The map at `key`; `None` where it is absent or null.
     pub fn section(&self, key: &str) -> Option<Self> {
-        let shape = schema().shape_at(self.shape, key)?;
+        let shape = SCHEMA.shape_at(self.shape, key)?;
         Some(Self::new(shape, self.node.get(key)?))
     }
 
     /// The map at `key`; an empty one where it is absent.
     pub(super) fn section_or_empty(&self, key: &str) -> Self {
         self.section(key).unwrap_or_else(|| {
-            let shape = schema().shape_at(self.shape, key).unwrap_or_default();
+            let shape = SCHEMA.shape_at(self.shape, key).unwrap_or_default();
             Self::new(shape, &self.node.with(Value::Map(Vec::new())))
         })
     }
@@ -115,7 +115,7 @@ impl Section {
 
     /// The maps of a list, of the shape that those at `key` have.
     pub(super) fn sections_in(&self, key: &str, list: &[Yaml]) -> Vec<Self> {
-        let Some(shape) = schema().shape_at(self.shape, key) else {
+        let Some(shape) = SCHEMA.shape_at(self.shape, key) else {
             return Vec::new();
         };
         list.iter().map(|node| Self::new(shape, node)).collect()

@@ -1,8 +1,8 @@
 //! docker, kube-proxy and the control plane's components.
 
+use super::SCHEMA;
 use super::kubelet::substitute_hostname;
 use super::node::Node;
-use super::schema;
 use crate::config::flags::flags_of;
 use crate::config::reader;
 use quake_model::fault::Fault;
@@ -17,7 +17,7 @@ pub(super) fn lower_runtime(node: &Node<'_>) -> Runtime {
             .and_then(|section| section.text_of("version"))
             .map(str::to_owned),
         flags: section.map_or_else(Vec::new, |section| {
-            flags_of(schema(), section, "DockerConfig")
+            flags_of(&SCHEMA, section, "DockerConfig")
         }),
     })
 }
@@ -40,7 +40,7 @@ pub(super) fn lower_kube_proxy(node: &Node<'_>) -> Result<Option<Component>, Fau
         return Ok(None);
     }
     let section = section.ok_or_else(|| node.missing("kubeProxy"))?;
-    let mut component = component(node, "kubeProxy", "KubeProxyConfig")?;
+    let mut component = component(node, "kubeProxy")?;
     substitute_hostname(node, section, &mut component.flags)?;
     for flag in &mut component.flags {
         if flag.name == "bind-address" && flag.value == "@aws" {
@@ -65,22 +65,19 @@ pub(super) fn lower_control_plane(
     let spec = &node.cluster.spec;
     let internal = spec.text_of("masterInternalName");
     Ok(Some(ControlPlane {
-        api_server: component(node, "kubeAPIServer", "KubeAPIServerConfig")?,
-        controller_manager: component(
-            node,
-            "kubeControllerManager",
-            "KubeControllerManagerConfig",
-        )?,
-        scheduler: component(node, "kubeScheduler", "KubeSchedulerConfig")?,
+        api_server: component(node, "kubeAPIServer")?,
+        controller_manager: component(node, "kubeControllerManager")?,
+        scheduler: component(node, "kubeScheduler")?,
         encryption_config: spec.boolean_of("encryptionConfig").unwrap_or_default(),
         internal_name: internal.map_or_else(|| format!("api.internal.{cluster}"), str::to_owned),
         public_name: spec.text_of("masterPublicName").map(str::to_owned),
     }))
 }
 
-fn component(node: &Node<'_>, key: &str, shape: &str) -> Result<Component, Fault> {
+fn component(node: &Node<'_>, key: &str) -> Result<Component, Fault> {
     let section = node.section(key).ok_or_else(|| node.missing(key))?;
-    let component = reader::component(section, flags_of(schema(), section, shape));
+    let shape = SCHEMA.shape_at("ClusterSpec", key).unwrap_or_default();
+    let component = reader::component(section, flags_of(&SCHEMA, section, shape));
     if component.image.is_empty() {
         let path = format!("{key}.image");
         return Err(reader::missing(&node.cluster.source, section, &path));

@@ -1,6 +1,6 @@
 //! The cluster and the instance group: from the state store whole, from user data in part.
 
-use super::schema;
+use super::SCHEMA;
 use crate::config::reader::{self, missing};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Value, Yaml, parse};
@@ -61,7 +61,7 @@ pub fn read_instance_group(
 
 /// Everything wrong with a cluster or instance group that was read as YAML, errors and findings alike.
 pub(super) fn survey(source: &str, root: &Yaml, form: Form, kind: &str) -> Vec<Fault> {
-    let mut found = validate(schema(), source, root, shape(form, kind));
+    let mut found = validate(&SCHEMA, source, root, shape(form, kind));
     if form == Form::Stored {
         found.extend(envelope(source, root, kind).err());
         if let (Some(spec), "InstanceGroup") = (root.get("spec"), kind) {
@@ -87,7 +87,7 @@ fn read_object(
 ) -> Result<(KopsObject, Vec<Fault>), Fault> {
     let source = &document.source;
     let root = parse(source, &document.text)?;
-    let findings = tolerate(validate(schema(), source, &root, shape(form, kind)))?;
+    let findings = tolerate(validate(&SCHEMA, source, &root, shape(form, kind)))?;
     let mut object = KopsObject {
         source: source.clone(),
         form,

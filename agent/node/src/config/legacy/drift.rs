@@ -5,13 +5,12 @@
 
 use super::additions::is_for;
 use super::documents::KopsObject;
-use super::environment::KubeEnv;
 use super::fingerprint::{fingerprint, is_fingerprint};
 use super::node::{Node, kubelet_version};
 use quake_formats::yaml::{Key, Value, Yaml, shorten};
 use quake_model::fault::{Code, Fault};
 use quake_model::redact::MASK;
-use quake_model::spec::{KubernetesVersion, Role};
+use quake_model::spec::Role;
 use std::collections::BTreeSet;
 
 /// The most fields one warning names.
@@ -23,13 +22,8 @@ const ADDITIONS: [&str; 2] = ["hooks", "fileAssets"];
 /// What user data carries of an etcd cluster.
 const ETCD_KEYS: [&str; 4] = ["image", "version", "cpuRequest", "memoryRequest"];
 
-/// One field that changed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Difference {
-    path: String,
-    launch: String,
-    store: String,
-}
+/// A field that changed: its path, and what the launch and the store have.
+type Difference = (String, [String; 2]);
 
 /// One warning that names every field in which the store differs from the launch; `None` where none does.
 ///
@@ -41,8 +35,11 @@ pub(super) fn find_drift(
     group: Option<&KopsObject>,
 ) -> Option<Fault> {
     let mut found = Vec::new();
-    if cluster.is_some() {
-        found.extend(version_drift(node.environment, node.version));
+    // The kubelet of the launch may be of another version than the cluster.
+    let launched = cluster.and_then(|_| kubelet_version(node.environment));
+    if let Some(launched) = launched.filter(|launched| *launched != node.version) {
+        let versions = [launched, node.version].map(|version| version.to_string());
+        found.push(("kubernetesVersion".to_owned(), versions));
     }
     for (launch, store) in [(cluster, node.cluster), (group, node.group)] {
         if let Some(launch) = launch {
@@ -58,24 +55,13 @@ pub(super) fn find_drift(
     let mut fault = Fault::new(Code::ConfigDrift, summary)
         .seen("cluster", &node.cluster.source)
         .seen("instance-group", &node.group.source);
-    for field in found.iter().take(MOST_FIELDS) {
-        let value = format!("launch {}, store {}", field.launch, field.store);
-        fault = fault.seen(&field.path, value);
+    for (path, [launch, store]) in found.iter().take(MOST_FIELDS) {
+        fault = fault.seen(path, format!("launch {launch}, store {store}"));
     }
     if count > MOST_FIELDS {
         fault = fault.seen("and-more", count - MOST_FIELDS);
     }
     Some(fault)
-}
-
-/// The kubelet of the launch is of another version than the cluster.
-fn version_drift(environment: &KubeEnv, store: KubernetesVersion) -> Option<Difference> {
-    let launch = kubelet_version(environment)?;
-    (launch != store).then(|| Difference {
-        path: "kubernetesVersion".to_owned(),
-        launch: launch.to_string(),
-        store: store.to_string(),
-    })
 }
 
 fn compare_specs(launch: &Yaml, store: &Yaml, role: Role, found: &mut Vec<Difference>) {
@@ -210,21 +196,14 @@ fn compare(path: &str, launch: Option<&Yaml>, store: Option<&Yaml>, found: &mut 
         }
         return;
     }
-    let [launch, store] = sides.map(|side| side.map_or_else(|| "nothing".to_owned(), show));
-    if launch != store {
+    let values = sides.map(|side| side.map_or_else(|| "nothing".to_owned(), show));
+    if values[0] != values[1] {
         let hide = is_secret(path);
-        let value = |text: &str| {
-            if hide {
-                MASK.to_owned()
-            } else {
-                shorten(text, LONGEST_VALUE)
-            }
-        };
-        found.push(Difference {
-            path: path.to_owned(),
-            launch: value(&launch),
-            store: value(&store),
+        let values = values.map(|text| match hide {
+            true => MASK.to_owned(),
+            false => shorten(&text, LONGEST_VALUE),
         });
+        found.push((path.to_owned(), values));
     }
 }
 

@@ -1,7 +1,7 @@
 //! `kube_env.yaml`: what the launch gave the node, and where the rest is.
 
+use super::SCHEMA;
 use super::asset::{read_asset, weak_digests};
-use super::schema;
 use crate::config::current::MARKS;
 use crate::config::reader::{location, missing, texts};
 use crate::config::validate::{tolerate, validate};
@@ -58,7 +58,7 @@ impl KubeEnv {
 pub fn read_kube_env(source: &str, text: &str) -> Result<(KubeEnv, Vec<Fault>), Fault> {
     let root = parse(source, text)?;
     refuse_newer(source, &root)?;
-    let mut findings = tolerate(validate(schema(), source, &root, "KubeEnv"))?;
+    let mut findings = tolerate(validate(&SCHEMA, source, &root, "KubeEnv"))?;
     let assets = root
         .items_of("Assets")
         .iter()
@@ -99,7 +99,7 @@ pub(super) fn survey(source: &str, root: &Yaml) -> Vec<Fault> {
     if let Err(fault) = refuse_newer(source, root) {
         return vec![fault];
     }
-    let mut found = validate(schema(), source, root, "KubeEnv");
+    let mut found = validate(&SCHEMA, source, root, "KubeEnv");
     let mut assets = Vec::new();
     for entry in root.items_of("Assets") {
         match read_asset(source, entry) {

@@ -1,8 +1,8 @@
 //! kubelet: its flags, labels and taints, as nodeup put them together (`nodeup/pkg/model/kubelet.go`,
 //! 1.8.1 to v1.15.3).
 
+use super::SCHEMA;
 use super::node::Node;
-use super::schema;
 use crate::config::flags::{flags_of, overlay, sort};
 use crate::config::reader::{kubelet_paths, texts, texts_by_key};
 use quake_formats::yaml::{Value, Yaml};
@@ -37,7 +37,7 @@ pub(super) fn kubelet_section(node: &Node<'_>) -> Result<Yaml, Fault> {
     Ok(over.map_or_else(|| base.clone(), |over| overlay(base, over)))
 }
 
-/// Lowers the section; the faults are findings about it.
+/// Lowers the section; the fault is a finding about its labels.
 ///
 /// # Errors
 ///
@@ -45,8 +45,8 @@ pub(super) fn kubelet_section(node: &Node<'_>) -> Result<Yaml, Fault> {
 pub(super) fn lower_kubelet(
     node: &Node<'_>,
     section: &Yaml,
-) -> Result<(Kubelet, Vec<Fault>), Fault> {
-    let mut flags = flags_of(schema(), section, "KubeletConfigSpec");
+) -> Result<(Kubelet, Option<Fault>), Fault> {
+    let mut flags = flags_of(&SCHEMA, section, "KubeletConfigSpec");
     flags.retain(|flag| !matches!(&*flag.name, "node-labels" | "register-with-taints"));
     if node.runs_control_plane() {
         // A control plane makes its own credentials; it has nothing to bootstrap from.
@@ -65,7 +65,7 @@ pub(super) fn lower_kubelet(
         flags.push(Flag::new("node-ip", &node.instance.private_ip));
     }
     sort(&mut flags);
-    let (labels, findings) = labels(node, section);
+    let (labels, finding) = labels(node, section);
     let (kubeconfig_path, manifest_path) = kubelet_paths(section);
     let kubelet = Kubelet {
         flags,
@@ -75,7 +75,7 @@ pub(super) fn lower_kubelet(
         kubeconfig_path,
         manifest_path,
     };
-    Ok((kubelet, findings))
+    Ok((kubelet, finding))
 }
 
 /// Whether pods have addresses of the instance's own network: kubelet must then be told which is the node's.
@@ -134,7 +134,7 @@ pub(super) fn substitute_hostname(
 }
 
 /// The section's labels, under those of the role, under those of the instance group.
-fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fault>) {
+fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Option<Fault>) {
     let mut labels = texts_by_key(section, "nodeLabels");
     let (role, label) = if node.runs_control_plane() {
         ("master", MASTER_LABEL)
@@ -145,7 +145,7 @@ fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fau
     labels.insert(label.to_owned(), String::new());
     labels.extend(texts_by_key(&node.group.spec, "nodeLabels"));
     if !node.version.at_least(1, 16) {
-        return (labels, Vec::new());
+        return (labels, None);
     }
     // Those that a control plane's agent sets through the API instead.
     let is_agents = |label: &str| {
@@ -158,7 +158,7 @@ fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fau
         .collect();
     labels.retain(|label, _| may_kubelet_set(label));
     if refused.is_empty() {
-        return (labels, Vec::new());
+        return (labels, None);
     }
     let summary = format!(
         "kubelet {} may not set labels of the node itself",
@@ -168,7 +168,7 @@ fn labels(node: &Node<'_>, section: &Yaml) -> (BTreeMap<String, String>, Vec<Fau
         .seen("source", &node.group.source)
         .seen("labels", refused.join(", "))
         .remedied_by("set the labels through the API: kubectl label node <name> <label>=<value>");
-    (labels, vec![finding])
+    (labels, Some(finding))
 }
 
 /// Whether kubelet from 1.16 on starts with this label: those of Kubernetes' own names are refused but for a

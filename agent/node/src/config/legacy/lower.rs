@@ -157,8 +157,8 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
     let environment = node.environment;
     let cluster = decide_cluster_name(environment, node.cluster)?;
     let section = kubelet_section(node)?;
-    let (kubelet, findings) = lower_kubelet(node, &section)?;
-    warnings.extend(findings);
+    let (kubelet, finding) = lower_kubelet(node, &section)?;
+    warnings.extend(finding);
     let additions = lower_additions(node)?;
     warnings.extend(additions.findings);
     warnings.extend(remark_unsupported(node, &section));

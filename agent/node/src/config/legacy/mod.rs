@@ -26,11 +26,9 @@ pub use lower::{Lowered, Sources, lower};
 pub(crate) use recognise::{check, check_named};
 
 use crate::config::schema::Schema;
-use std::sync::OnceLock;
+use std::sync::LazyLock;
 
 /// The shapes of this generation's documents.
-pub(in crate::config) fn schema() -> &'static Schema {
-    static SCHEMA: OnceLock<Schema> = OnceLock::new();
-    const TABLES: [&str; 2] = [include_str!("schema.txt"), include_str!("documents.txt")];
-    SCHEMA.get_or_init(|| Schema::of_tables(&TABLES))
-}
+pub(in crate::config) static SCHEMA: LazyLock<Schema> = LazyLock::new(|| {
+    Schema::of_tables(&[include_str!("schema.txt"), include_str!("documents.txt")])
+});

@@ -1,8 +1,8 @@
 //! Tells which document of this kops generation a file is.
 
+use super::SCHEMA;
 use super::documents::{self, Form};
 use super::environment;
-use super::schema;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
 
@@ -23,7 +23,7 @@ pub(crate) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
         ("ig_spec.yaml", "InlineInstanceGroupSpec"),
     ];
     // The document whose keys it has most of; of two alike the one that has fewer keys.
-    let schema = schema();
+    let schema = &SCHEMA;
     let score = |shape: &str| {
         let fields = schema.fields(shape);
         let known = fields.iter().filter(|field| root.has(&field.key)).count();
