@@ -49,6 +49,12 @@ impl PathKind {
     }
 }
 
+/// Whether a text has only the letters of names that become parts of paths and of DNS names.
+pub(crate) fn has_plain_letters(text: &str) -> bool {
+    text.chars()
+        .all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+}
+
 /// Whether a text can be one part of a path.
 pub(crate) fn is_name(text: &str) -> bool {
     !matches!(text, "" | "." | "..") && !text.contains('/') && !text.contains(char::is_control)

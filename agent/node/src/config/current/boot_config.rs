@@ -1,6 +1,7 @@
 //! `kube_env.yaml` since kops 1.22: who the node is, and where its configuration is.
 
 use super::SCHEMA;
+use crate::config::node_path::has_plain_letters;
 use crate::config::reader::{location, missing, role, texts};
 use crate::config::validate::{self, tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
@@ -175,15 +176,11 @@ impl Reader<'_> {
 
     /// A name that becomes part of paths and DNS names.
     fn name(&self, key: &str) -> Result<String, Fault> {
-        let node = self.root.get(key).ok_or_else(|| self.missing(key))?;
-        let name = node.text().filter(|name| !name.is_empty());
-        let name = name.ok_or_else(|| self.missing(key))?;
-        let is_plain = name
-            .chars()
-            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-        if is_plain && !name.contains("..") {
+        let name = self.root.text_of(key).ok_or_else(|| self.missing(key))?;
+        if has_plain_letters(name) && !name.contains("..") {
             return Ok(name.to_owned());
         }
+        let node = self.root.get(key).unwrap_or(self.root);
         let summary = format!("{name:?} cannot be a name");
         Err(node
             .fault(self.source, Code::ConfigLocationUnusable, summary)

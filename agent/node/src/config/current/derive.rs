@@ -36,7 +36,7 @@ pub struct StoredGroup<'a> {
 }
 
 /// A boot configuration that no user data carried.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DerivedBootConfig {
     /// The text of `kube_env.yaml`.
     pub text: String,
@@ -54,12 +54,7 @@ pub struct DerivedBootConfig {
 pub fn derive_boot_config(group: &StoredGroup<'_>) -> Result<DerivedBootConfig, Fault> {
     let config = as_text(group.source, group.nodeup_config)?;
     let config = parse(group.source, config)?;
-    let mut draft = Draft {
-        cluster: &group.cluster.name,
-        text: String::new(),
-        assumptions: Vec::new(),
-        unfit_for_launch: None,
-    };
+    let mut draft = DerivedBootConfig::default();
     let cloud = group.cluster.cloud.as_deref();
     if cloud.is_none() {
         draft.assume("the cluster is on AWS: its cluster-completed.spec names no cloud");
@@ -78,22 +73,10 @@ pub fn derive_boot_config(group: &StoredGroup<'_>) -> Result<DerivedBootConfig, 
         "instances run the configuration that the store has now; one that was launched before the last \
          `kops update cluster` names another by its hash",
     );
-    Ok(DerivedBootConfig {
-        text: draft.text,
-        assumptions: draft.assumptions,
-        unfit_for_launch: draft.unfit_for_launch,
-    })
+    Ok(draft)
 }
 
-/// The boot configuration while it is written.
-struct Draft<'a> {
-    cluster: &'a str,
-    text: String,
-    assumptions: Vec<String>,
-    unfit_for_launch: Option<String>,
-}
-
-impl Draft<'_> {
+impl DerivedBootConfig {
     fn assume(&mut self, what: impl Into<String>) {
         self.assumptions.push(what.into());
     }
@@ -118,7 +101,7 @@ impl Draft<'_> {
     /// Any other node asks kops-controller on the control plane.
     fn server(&mut self, group: &StoredGroup<'_>, has_no_dns: bool) -> Result<(), Fault> {
         let ca = group.ca.ok_or_else(|| no_ca(group))?;
-        let host = format!("kops-controller.internal.{}", self.cluster);
+        let host = format!("kops-controller.internal.{}", group.cluster.name);
         if has_no_dns {
             self.assume(format!(
                 "kops-controller answers as {host}: the cluster has no DNS, and only user data has the addresses that its \

@@ -3,6 +3,7 @@
 use super::SCHEMA;
 use super::asset::{read_asset, weak_digests};
 use crate::config::current::MARKS;
+use crate::config::node_path::{has_plain_letters, is_name};
 use crate::config::reader::{location, missing, texts};
 use crate::config::validate::{tolerate, validate};
 use quake_formats::yaml::{Yaml, parse};
@@ -147,21 +148,15 @@ fn config_base(source: &str, root: &Yaml) -> Result<Location, Fault> {
 }
 
 fn instance_group(source: &str, root: &Yaml) -> Result<String, Fault> {
-    let node = root.get("InstanceGroupName");
-    let Some((node, name)) = node.and_then(|node| node.text().map(|name| (node, name))) else {
-        return Err(missing(source, root, "InstanceGroupName"));
-    };
-    if name.is_empty() {
-        return Err(missing(source, root, "InstanceGroupName"));
-    }
+    const KEY: &str = "InstanceGroupName";
+    let name = root.text_of(KEY);
+    let name = name.ok_or_else(|| missing(source, root, KEY))?;
     // The name becomes part of a path in the state store.
-    let plain = name
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if plain && name != "." && name != ".." {
+    if has_plain_letters(name) && is_name(name) {
         return Ok(name.to_owned());
     }
     let summary = format!("{name:?} cannot be the name of an instance group");
+    let node = root.get(KEY).unwrap_or(root);
     Err(node.fault(source, Code::ConfigLocationUnusable, summary))
 }
 
