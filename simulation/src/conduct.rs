@@ -286,6 +286,14 @@ impl Conductor<'_> {
                     region.contents.insert(id, DeviceContents::Blank);
                 }
             }),
+            // What a format that was cut off has left cannot be repaired. Nothing was on it, and it is wiped.
+            Some(Code::StorageFilesystemUnusable) => self.change(|region| {
+                let damaged = |contents: &&mut DeviceContents| {
+                    matches!(contents, DeviceContents::Damaged { .. })
+                };
+                let volumes = region.contents.values_mut().filter(damaged);
+                volumes.for_each(|contents| *contents = DeviceContents::Blank);
+            }),
             _ if remedy.contains("volumes ignore") => self.ignore_extras(plan),
             Some(Code::StorageDataExpected) => {
                 let at = self.nodes[node].host.now();

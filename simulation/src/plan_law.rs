@@ -74,12 +74,9 @@ impl Conductor<'_> {
             if !self.is_as_left(node) {
                 continue;
             }
-            let mut changes = node.plan_again().await;
+            let mut changes = self.plan_again(node).await;
             if self.may_restart_units(node, &changes) && self.starts_again(node).await {
-                changes = node.plan_again().await;
-            }
-            if self.may_publish(&changes) {
-                continue;
+                changes = self.plan_again(node).await;
             }
             if !changes.is_empty() {
                 let mut hub = lock(self.hub);
@@ -88,6 +85,17 @@ impl Conductor<'_> {
                 hub.judge.broke(now, node.index, "plan-holds", seen);
             }
         }
+    }
+
+    /// What a plan of the node would change, but for names where each leads where it should: at the shared name an address may be
+    /// left that is nobody's any more. A boot takes it out; the loop leaves it, for others write there, too.
+    async fn plan_again(&self, node: &Node) -> Vec<String> {
+        let mut changes = node.plan_again().await;
+        let look = |machine: &mut Machine<'_>| lock(self.hub).astray(&machine.region().names);
+        if self.nodes[0].host.machine(look).is_none() {
+            changes.retain(|step| !step.starts_with("ready:dns/"));
+        }
+        changes
     }
 
     /// Whether it is ready, and nobody changed its files since.
@@ -102,14 +110,6 @@ impl Conductor<'_> {
     fn may_restart_units(&self, node: &Node, changes: &[String]) -> bool {
         let are_units = changes.iter().all(|step| step.starts_with("services:"));
         !changes.is_empty() && are_units && lock(self.hub).nodes[node.index].was_set_back
-    }
-
-    /// Whether nothing but names is to change although each leads where it should: at the shared name an address is left that is
-    /// nobody's any more. A boot takes it out; the loop leaves it, for others write there, too.
-    fn may_publish(&self, changes: &[String]) -> bool {
-        let are_names = changes.iter().all(|step| step.starts_with("ready:dns/"));
-        let look = |machine: &mut Machine<'_>| lock(self.hub).astray(&machine.region().names);
-        are_names && self.nodes[0].host.machine(look).is_none()
     }
 
     /// Starts the agent again; whether the node becomes ready.
