@@ -227,7 +227,7 @@ catalogue! {
         remedy "see its signatures: wipefs --no-act <device>; if the data is not needed, take a snapshot and run wipefs --all <device> on another instance, or create a new volume";
     StorageFilesystemUnusable "storage.filesystem-unusable" Refused
         why "mounting or repairing a damaged filesystem blindly can lose what is left of it"
-        remedy "aws ec2 create-snapshot --volume-id <id>, then: e2fsck -f <device>; or restore etcd's backup";
+        remedy "aws ec2 create-snapshot --volume-id <id>, then: e2fsck -f <device>; if it never held data, zero it on another instance: wipefs --all <device> && blkdiscard -z <device>; or restore etcd's backup";
     StorageMountOccupied "storage.mount-occupied" Refused
         why "something else is mounted where the volume belongs"
         remedy "find it with: findmnt <path> and fuser -vm <path>; if nothing needs it: umount <path>";
