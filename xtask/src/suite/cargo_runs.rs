@@ -28,7 +28,7 @@ pub(super) fn lint(workspace: &Workspace) -> Result<String, TaskError> {
 pub(super) fn test(workspace: &Workspace, tally: &mut Tally) -> Result<String, TaskError> {
     let mut command = cargo_in(workspace);
     command.args(["test", "--workspace", "--exclude", INTEGRATION]);
-    count(&mut command, tally)
+    count(&mut command, &Shown::default(), tally)
 }
 
 pub(super) fn cargo_in(workspace: &Workspace) -> Command {
@@ -37,21 +37,29 @@ pub(super) fn cargo_in(workspace: &Workspace) -> Command {
     command
 }
 
-/// Runs a `cargo test`, shows it while it runs, and adds what it says to the tally.
-fn count(command: &mut Command, tally: &mut Tally) -> Result<String, TaskError> {
-    count_named(command, None, tally)
+/// What of a test run is run and how it is shown.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Shown<'a> {
+    /// What the names of tests must hold.
+    pub(super) case: Option<&'a str>,
+    /// What each line begins with, where several runs print at once.
+    pub(super) binary: Option<&'a str>,
 }
 
-/// The same with the tests alone whose names hold `name`.
-pub(super) fn count_named(
+/// Runs a `cargo test`, shows it while it runs, and adds what it says to the tally.
+///
+/// # Errors
+///
+/// Says how many tests failed, or that cargo did.
+pub(super) fn count(
     command: &mut Command,
-    name: Option<&str>,
+    shown: &Shown<'_>,
     tally: &mut Tally,
 ) -> Result<String, TaskError> {
     command.args(["--locked", "--no-fail-fast", "--", "--show-output"]);
-    command.args(name);
+    command.args(shown.case);
     let failed_before = tally.failed.len();
-    let status = follow(command, tally).map_err(|source| TaskError::Start {
+    let status = follow(command, shown, tally).map_err(|source| TaskError::Start {
         command: spell(command),
         source,
     })?;
@@ -67,14 +75,17 @@ pub(super) fn count_named(
 }
 
 /// Reads a program's output line by line while it runs; its errors go to this terminal.
-fn follow(command: &mut Command, tally: &mut Tally) -> io::Result<ExitStatus> {
+fn follow(command: &mut Command, shown: &Shown<'_>, tally: &mut Tally) -> io::Result<ExitStatus> {
     let mut child = command.stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().expect("it was piped a line above");
     for line in BufReader::new(output).split(b'\n') {
         let line = line?;
         let line = String::from_utf8_lossy(&line);
         if tally.read(&line) == Echo::Show {
-            println!("{line}");
+            match shown.binary {
+                Some(binary) => println!("{binary}: {line}"),
+                None => println!("{line}"),
+            }
         }
     }
     child.wait()

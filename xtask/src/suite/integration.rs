@@ -1,18 +1,28 @@
 //! The tiers of integration: the built binary, then the tests that drive it.
 
-use super::cargo_runs::{INTEGRATION, cargo_in, count_named};
+use super::cargo_runs::{INTEGRATION, Shown, cargo_in, count};
 use super::results::Tally;
 use crate::error::TaskError;
 use crate::program::run as run_program;
 use crate::task::Tier;
 use crate::workspace::{Workspace, files_below};
+use std::collections::VecDeque;
 use std::path::Path;
+use std::process::Command;
+use std::sync::Mutex;
+use std::thread;
+
+/// So many test binaries run at once. Most of their tests wait, and a long one must not keep the others back.
+const AT_ONCE: usize = 2;
+
+/// The binaries of the namespace tier whose longest test takes minutes. They begin first.
+const LONG: [&str; 4] = ["kops_worker", "aws", "kills", "volumes"];
 
 /// Runs the tests of a tier; `case` is what their names must hold.
 ///
 /// # Errors
 ///
-/// Says that the binary could not be built, or how many tests failed.
+/// Says that a binary could not be built, or how many tests failed.
 pub(super) fn run(
     workspace: &Workspace,
     tier: Tier,
@@ -24,17 +34,20 @@ pub(super) fn run(
         Tier::Namespace => namespace_binaries(workspace)?,
         Tier::Machine | Tier::Fleet => vec![tier.name().to_owned()],
     };
-    let mut command = cargo_in(workspace);
-    command
-        .args(["test", "--package", INTEGRATION])
-        .env("QUAKE_AGENT", workspace.target.join("debug/quake-agent"));
+    let mut build = cargo_in(workspace);
+    build.args(["test", "--locked", "--no-run", "--package", INTEGRATION]);
     if tier == Tier::Namespace {
-        command.arg("--lib");
+        build.arg("--lib");
     }
     for binary in &binaries {
-        command.args(["--test", binary]);
+        build.args(["--test", binary]);
     }
-    let reported = count_named(&mut command, case, tally)?;
+    run_program(&mut build)?;
+    let mut runs: Vec<Run<'_>> = binaries.iter().map(|name| Run::Binary(name)).collect();
+    if tier == Tier::Namespace {
+        runs.insert(LONG.len().min(runs.len()), Run::Library);
+    }
+    let reported = run_all(workspace, runs, case, tally)?;
     Ok(match tier {
         Tier::Namespace => reported,
         Tier::Machine | Tier::Fleet => {
@@ -44,7 +57,87 @@ pub(super) fn run(
     })
 }
 
-/// Every test binary that is not another tier's.
+/// One run of `cargo test`.
+#[derive(Debug, Clone, Copy)]
+enum Run<'a> {
+    /// The unit tests of the package.
+    Library,
+    Binary(&'a str),
+}
+
+impl Run<'_> {
+    fn name(&self) -> &str {
+        match self {
+            Self::Library => "lib",
+            Self::Binary(name) => name,
+        }
+    }
+
+    fn command(&self, workspace: &Workspace) -> Command {
+        let mut command = cargo_in(workspace);
+        command
+            .args(["test", "--package", INTEGRATION])
+            .env("QUAKE_AGENT", workspace.target.join("debug/quake-agent"));
+        match self {
+            Self::Library => command.arg("--lib"),
+            Self::Binary(name) => command.args(["--test", name]),
+        };
+        command
+    }
+}
+
+/// Runs them in their order, [`AT_ONCE`] at a time.
+fn run_all(
+    workspace: &Workspace,
+    runs: Vec<Run<'_>>,
+    case: Option<&str>,
+    tally: &mut Tally,
+) -> Result<String, TaskError> {
+    let is_alone = runs.len() == 1;
+    let queue = Mutex::new(VecDeque::from(runs));
+    let work = || {
+        let mut tally = Tally::default();
+        let mut results = Vec::new();
+        while let Some(run) = queue.lock().ok().and_then(|mut queue| queue.pop_front()) {
+            let shown = Shown {
+                case,
+                binary: (!is_alone).then(|| run.name()),
+            };
+            results.push(count(&mut run.command(workspace), &shown, &mut tally));
+        }
+        (tally, results)
+    };
+    let mut results = Vec::new();
+    thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(work)).collect();
+        for worker in workers {
+            let (counted, ended) = worker.join().expect("a worker reads and counts");
+            tally.add(counted);
+            results.extend(ended);
+        }
+    });
+    verdict(results)
+}
+
+/// The verdict of several runs: of tests that failed, how many did; else the first other error.
+fn verdict(results: Vec<Result<String, TaskError>>) -> Result<String, TaskError> {
+    let mut reported = String::new();
+    let (mut failed, mut other) = (0, None);
+    for result in results {
+        match result {
+            Ok(report) => reported = report,
+            Err(TaskError::TestsFailed { count }) => failed += count,
+            Err(error) => other = other.or(Some(error)),
+        }
+    }
+    match (other, failed) {
+        (Some(error), _) => Err(error),
+        (None, 0) => Ok(reported),
+        (None, count) => Err(TaskError::TestsFailed { count }),
+    }
+}
+
+/// Every test binary that is not another tier's, the long ones first.
 fn namespace_binaries(workspace: &Workspace) -> Result<Vec<String>, TaskError> {
     let tests = workspace.path("integration/tests");
     let is_binary = |path: &Path| {
@@ -63,6 +156,10 @@ fn namespace_binaries(workspace: &Workspace) -> Result<Vec<String>, TaskError> {
     names.retain(|name| {
         let machines = [Tier::Machine, Tier::Fleet];
         machines.iter().all(|tier| tier.name() != name)
+    });
+    names.sort_by_key(|name| {
+        let rank = LONG.iter().position(|long| long == name);
+        rank.unwrap_or(LONG.len())
     });
     Ok(names)
 }

@@ -93,6 +93,14 @@ impl Tally {
         }
     }
 
+    /// Adds what another run counted.
+    pub(super) fn add(&mut self, other: Self) {
+        self.succeeded += other.succeeded;
+        self.skipped_themselves += other.skipped_themselves;
+        self.failed.extend(other.failed);
+        self.skipped.extend(other.skipped);
+    }
+
     /// The last line of a run; a stage that failed otherwise than by a test counts as one failure each.
     pub(super) fn closing_line(&self, failed_stages: usize) -> String {
         let passed = self.succeeded.saturating_sub(self.skipped_themselves);
