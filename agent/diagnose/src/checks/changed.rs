@@ -86,6 +86,16 @@ pub(super) fn named<'a>(
     files.iter().find(|(path, _)| is_named(path)).copied()
 }
 
+/// The changed manifest of the static pod that a finding is about.
+fn manifest<'a>(finding: &Finding, files: &[(&'a str, Timestamp)]) -> Option<(&'a str, Timestamp)> {
+    let is_about = |path: &str| {
+        let name = path.strip_prefix("/etc/kubernetes/manifests/");
+        let pod = name.and_then(|name| name.split('.').next());
+        pod.is_some_and(|pod| !pod.is_empty() && finding.summary.contains(pod))
+    };
+    files.iter().find(|(path, _)| is_about(path)).copied()
+}
+
 /// How many are shown.
 const SHOWN: usize = 4;
 
@@ -103,10 +113,17 @@ pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &No
                 .seen("changed after the boot", format_args!("{path} at {at}"));
         }
     }
-    let finding = first.and_then(|index| checks[index].finding.as_mut());
-    let Some(finding) = finding.filter(|it| it.certainty != Certainty::Certain) else {
+    let Some(finding) = first.and_then(|index| checks[index].finding.as_mut()) else {
         return;
     };
+    if let Some((path, at)) = manifest(finding, &files) {
+        let undo =
+            format!("; {path} was changed at {at}, after the boot: undo that if it is the cause");
+        finding.fix.push_str(&undo);
+    }
+    if finding.certainty == Certainty::Certain {
+        return;
+    }
     if named(finding, &files).is_none() && !files.is_empty() {
         let shown = files.iter().take(SHOWN);
         let shown: Vec<String> = shown.map(|(path, at)| format!("{path} at {at}")).collect();
@@ -200,6 +217,23 @@ mod tests {
     use super::*;
     use crate::checks::node_sample::Sample;
     use crate::checks::surveyed::entry;
+
+    #[test]
+    fn a_pod_s_manifest_that_changed_is_named_for_findings_about_the_pod() {
+        let at = Timestamp(1);
+        let files = [
+            ("/etc/kubernetes/manifests/kube-apiserver.manifest", at),
+            ("/etc/sysconfig/kubelet", at),
+        ];
+        for (summary, wanted) in [
+            ("kube-apiserver ended with 1", true),
+            ("kube-scheduler ended with 1", false),
+            ("kubelet does not run", false),
+        ] {
+            let found = manifest(&Finding::new(summary, "do"), &files);
+            assert_eq!(found.is_some(), wanted, "{summary}");
+        }
+    }
 
     #[test]
     fn a_finding_is_told_which_of_its_files_changed_after_the_boot() {

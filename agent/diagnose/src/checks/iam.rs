@@ -201,12 +201,18 @@ fn denied(
         |role| format!("the role {role}"),
     );
     let (action, resource) = (&one.action, &one.resource);
-    // What is denied in so many words is not allowed by one statement more.
-    let fix = match message.contains("explicit deny") {
-        true => format!(
+    // What is denied in so many words, or has a limit above the policy, is not allowed by one statement more.
+    let fix = if message.contains("explicit deny") {
+        format!(
             "a policy denies {action} in so many words: find it among those of {role}, of the organization and of the resource, and take {resource} out of it"
-        ),
-        false => format!("add to the policy of {role}: {}", statement(node, one)),
+        )
+    } else if message.contains("no permissions boundary allows") {
+        format!(
+            "the permissions boundary of {role} does not allow it (aws iam get-role shows PermissionsBoundary; aws iam delete-role-permissions-boundary takes it away): add to that policy: {}",
+            statement(node, one)
+        )
+    } else {
+        format!("add to the policy of {role}: {}", statement(node, one))
     };
     Finding::new(format!("{role} may not {action} on {resource}"), fix)
         .coded(code)
@@ -391,6 +397,17 @@ mod tests {
         let survey = with(worker(), vec![seen("s3:GetObject", no(message))]);
         let fix = finding("iam.state-store", &survey).fix;
         assert!(!fix.contains("\"Allow\""), "{fix}");
+    }
+
+    #[test]
+    fn what_a_boundary_does_not_allow_is_added_to_the_boundary() {
+        let message = "User: x is not authorized to perform: s3:GetObject because no permissions boundary allows the s3:GetObject action";
+        let survey = with(worker(), vec![seen("s3:GetObject", no(message))]);
+        let fix = finding("iam.state-store", &survey).fix;
+        assert!(
+            fix.starts_with("the permissions boundary of the role "),
+            "{fix}"
+        );
     }
 
     #[test]

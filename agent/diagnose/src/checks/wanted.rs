@@ -285,6 +285,7 @@ pub const WANTED: &[WantedFile] = &[
     entry("/var/lib/cloud/instance"),
     entry("/var/log/dpkg.log"),
     // What fills a disk.
+    entry("/var/log/*/*.log*"),
     entry("/var/log/kube-apiserver-audit*"),
     entry("/var/log/syslog*"),
     entry("/var/log/messages*"),

@@ -11,7 +11,8 @@ const FOLDER: &str = "/var/log";
 
 /// Log files of one kind, and how many bytes they have together.
 pub(super) struct LargestLogs {
-    kind: String,
+    /// What their paths begin with.
+    start: String,
     bytes: u64,
     count: usize,
 }
@@ -23,23 +24,30 @@ pub(super) fn of(node: &Node<'_>, space: &SpaceFacts) -> Option<LargestLogs> {
         return None;
     }
     let mut kinds: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
-    for (name, entry) in node.list(FOLDER) {
+    let entries = node.survey().entries.range(FOLDER.to_owned()..);
+    for (path, entry) in entries.take_while(|(path, _)| path.starts_with(FOLDER)) {
         if entry.kind == EntryKind::File {
-            let (bytes, count) = kinds.entry(stem(name)).or_default();
+            let (bytes, count) = kinds.entry(start(path)).or_default();
             *bytes += entry.size;
             *count += 1;
         }
     }
-    let (kind, (bytes, count)) = kinds.into_iter().max_by_key(|(_, (bytes, _))| *bytes)?;
+    let (start, (bytes, count)) = kinds.into_iter().max_by_key(|(_, (bytes, _))| *bytes)?;
     let is_much = bytes as f64 >= space.bytes as f64 * SHARE;
     is_much.then(|| LargestLogs {
-        kind: kind.to_owned(),
+        start: start.to_owned(),
         bytes,
         count,
     })
 }
 
-/// What the names of a log and of its rotated files have in common: `x-audit` of `x-audit-2026-11-22.log`.
+/// What the paths of a log and of its rotated files begin with: `/var/log/x-audit` of `/var/log/x-audit-2026-11-22.log`.
+fn start(path: &str) -> &str {
+    let name = path.rfind('/').map_or(0, |at| at + 1);
+    &path[..name + stem(&path[name..]).len()]
+}
+
+/// What their names have in common.
 fn stem(name: &str) -> &str {
     let digit = name.find(|c: char| c.is_ascii_digit());
     let end = digit.unwrap_or(name.len());
@@ -52,28 +60,28 @@ impl LargestLogs {
     pub(super) fn what(&self) -> String {
         let gib = self.bytes as f64 / f64::from(1 << 30);
         format!(
-            "{FOLDER}/{}* has {gib:.0} GiB of it in {} files",
-            self.kind, self.count
+            "{}* has {gib:.0} GiB of it in {} files",
+            self.start, self.count
         )
     }
 
     pub(super) fn fix(&self) -> String {
-        let limit = match self.kind.contains("audit") {
+        let limit = match self.start.contains("audit") {
             true => {
                 "set auditLogMaxBackups, auditLogMaxAge and auditLogMaxSize for kubeAPIServer in kops edit cluster"
             }
             false => "limit it in /etc/logrotate.d",
         };
         format!(
-            "copy the rotated ones ({FOLDER}/{0} and a number behind it) elsewhere if they must be kept, then: rm {FOLDER}/{0}[-._][0-9]*; then {limit}",
-            self.kind
+            "copy the rotated ones ({0} and a number behind it) elsewhere if they must be kept, then: rm {0}[-._][0-9]*; then {limit}",
+            self.start
         )
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::stem;
+    use super::start;
 
     #[test]
     fn rotated_files_are_of_one_kind_with_their_log() {
@@ -83,12 +91,14 @@ mod tests {
                 "kube-apiserver-audit-2026-11-22T03-41-12.411.log",
                 "kube-apiserver-audit",
             ),
+            ("audit/audit-2026-11-10T21-40-02.118.log", "audit/audit"),
             ("syslog", "syslog"),
             ("syslog.1", "syslog"),
             ("messages-20261122", "messages"),
             ("0.log", "0.log"),
         ] {
-            assert_eq!(stem(name), wanted, "{name}");
+            let path = format!("/var/log/{name}");
+            assert_eq!(start(&path), format!("/var/log/{wanted}"), "{name}");
         }
     }
 }
