@@ -18,6 +18,7 @@ pub(super) const JOURNALS: &[&str] = &[
     "systemd-oomd.service",
     "NetworkManager.service",
     "fapolicyd.service",
+    "logrotate.service",
     "earlyoom.service",
     "cloud-init.service",
     "cloud-final.service",

@@ -1,10 +1,11 @@
 //! Checks of the machine's disks and filesystems.
 
-use super::growth::ungrown;
+use super::growth::{all_images_are_used, larger, partition, ungrown};
 use super::{features, kernel_log, largest_logs, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::{SpaceFacts, Unseen};
+use quake_volumes::mounted_volume;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
     Check {
@@ -85,6 +86,10 @@ fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Some(logs) => (
             format!("{full}; {}", logs.what()),
             format!("{}; {}", logs.fix(), tidy(space)),
+        ),
+        None if is_of_bytes(space) && all_images_are_used(node) => (
+            format!("{full}, and every image is in use"),
+            larger(node, space),
         ),
         None => (full, tidy(space)),
     };
@@ -184,10 +189,18 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let mounts = node.mounts()?;
     if let Some(mount) = mounts.iter().find(|mount| turned_read_only(mount)) {
         let (source, target) = (&mount.facts.source, &mount.facts.target);
-        let finding = Finding::new(
-            format!("{source} at {target} turned read-only"),
-            "replace the instance; of a volume with data, take a snapshot first, then: umount, fsck -f, mount",
-        )
+        let finding = match detached(node, mount) {
+            Some(volume) => Finding::new(
+                format!("{source} at {target} is gone: {volume} was detached while it was mounted"),
+                format!(
+                    "terminate the instance, and the next one attaches {volume}; or: umount -l {target}, aws ec2 attach-volume --volume-id {volume} --instance-id <id> --device /dev/xvdz, then: systemctl restart quake-agent.service"
+                ),
+            ),
+            None => Finding::new(
+                format!("{source} at {target} turned read-only"),
+                "replace the instance; of a volume with data, take a snapshot first, then: umount, fsck -f, mount",
+            ),
+        }
         .seen("filesystem", &mount.facts.filesystem);
         let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
         return match log.is_empty() {
@@ -270,6 +283,16 @@ pub(super) fn volume_of(node: &Node<'_>, source: &str) -> Option<String> {
         .find_map(|device| device.serial.as_deref());
     let digits = found?.strip_prefix("vol")?.trim_start_matches('-');
     Some(format!("vol-{digits}"))
+}
+
+/// The volume of a mount whose device is gone from the machine.
+fn detached<'a>(node: &Node<'a>, mount: &'a Mount) -> Option<&'a str> {
+    let devices = node.survey().devices.ok()?;
+    let volume = mounted_volume(&mount.facts)?;
+    let is_gone = devices
+        .iter()
+        .all(|seen| partition(&mount.facts.source, &seen.device.path).is_none());
+    is_gone.then_some(volume)
 }
 
 /// Whether the kernel made the mount read-only because of errors: the filesystem is so, and the mount was not asked to be.

@@ -1,5 +1,6 @@
-//! Filesystems that did not grow with their disk.
+//! Filesystems that did not grow with their disk, and root volumes that are too small.
 
+use super::disks::volume_of;
 use crate::checks::check::Finding;
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::SpaceFacts;
@@ -42,8 +43,26 @@ pub(super) fn ungrown(node: &Node<'_>, space: &SpaceFacts) -> Option<Ungrown> {
     })
 }
 
+/// Whether kubelet looked for images that it could remove and found none.
+pub(super) fn all_images_are_used(node: &Node<'_>) -> bool {
+    let journal = node.journal("kubelet.service").iter();
+    let mut lines = journal.filter(|line| line.contains("only found"));
+    lines.any(|line| line.contains("only found 0 bytes eligible to free"))
+}
+
+/// How the root volume is made larger, of an instance group and of this instance.
+pub(super) fn larger(node: &Node<'_>, space: &SpaceFacts) -> String {
+    let mount = node.mount_of(&space.path).ok().flatten();
+    let volume = mount.and_then(|mount| volume_of(node, &mount.facts.source));
+    let volume = volume.as_deref().unwrap_or("<volume>");
+    format!(
+        "set a larger rootVolume.size in kops edit instancegroup and roll the group; on this node: aws ec2 modify-volume --volume-id {volume} --size <GiB>, growpart, then resize2fs or xfs_growfs; du -xhd3 {} | sort -h | tail shows what is large",
+        space.path
+    )
+}
+
 /// The partition of a disk that a mount's source is, such as `1`; empty for the disk itself.
-fn partition<'a>(source: &'a str, disk: &str) -> Option<&'a str> {
+pub(super) fn partition<'a>(source: &'a str, disk: &str) -> Option<&'a str> {
     let rest = source.strip_prefix(disk)?;
     let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
         true if rest.is_empty() => rest,

@@ -15,6 +15,8 @@ pub(super) struct LargestLogs {
     start: String,
     bytes: u64,
     count: usize,
+    /// Whether logrotate leaves them out, because others than root may write in their directory.
+    is_skipped: bool,
 }
 
 /// The kind of log files that takes most of the filesystem which has them, where that is much.
@@ -38,7 +40,16 @@ pub(super) fn of(node: &Node<'_>, space: &SpaceFacts) -> Option<LargestLogs> {
         start: start.to_owned(),
         bytes,
         count,
+        is_skipped: is_skipped(node, start),
     })
+}
+
+/// Whether logrotate said that it skips the logs.
+fn is_skipped(node: &Node<'_>, start: &str) -> bool {
+    let skips = |line: &String| {
+        line.contains(&format!("skipping \"{start}")) && line.contains("insecure permissions")
+    };
+    node.journal("logrotate.service").iter().any(skips)
 }
 
 /// What the paths of a log and of its rotated files begin with: `/var/log/x-audit` of `/var/log/x-audit-2026-11-22.log`.
@@ -66,6 +77,16 @@ impl LargestLogs {
     }
 
     pub(super) fn fix(&self) -> String {
+        if self.is_skipped {
+            let folder = self
+                .start
+                .rsplit_once('/')
+                .map_or(FOLDER, |(folder, _)| folder);
+            return format!(
+                "logrotate skips it, for others than root may write in {folder}: chmod g-w,o-w {FOLDER} {folder}; truncate -s 0 {}.log, or copy it elsewhere first; then: systemctl start logrotate.service",
+                self.start
+            );
+        }
         let limit = match self.start.contains("audit") {
             true => {
                 "set auditLogMaxBackups, auditLogMaxAge and auditLogMaxSize for kubeAPIServer in kops edit cluster"
