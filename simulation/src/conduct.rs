@@ -7,10 +7,9 @@ use crate::instance::{Node, pass};
 use crate::interfere::lock;
 use crate::plan::{Act, ExtraKind, Fault, NEVER, Plan};
 use quake_model::facts::{DeviceContents, InstanceState, VolumeFacts, VolumeState};
-use quake_model::fault::{Class, Code};
-use quake_model::ports::Clock;
+use quake_model::fault::Code;
 use quake_testkit::region::{EtcdSlot, Region};
-use quake_volumes::{BLANK_OK, IGNORE, PIN, Slot, consent};
+use quake_volumes::{IGNORE, PIN, Slot};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -210,7 +209,7 @@ impl Conductor<'_> {
         }
     }
 
-    fn ignore_extras(&self, plan: &Plan) {
+    pub(crate) fn ignore_extras(&self, plan: &Plan) {
         self.change(|region| {
             for (index, extra) in plan.extras.iter().enumerate() {
                 if !matches!(extra.kind, ExtraKind::OtherCluster | ExtraKind::Pod) {
@@ -266,50 +265,6 @@ impl Conductor<'_> {
         });
         open.map(|(node, _)| node).collect()
     }
-
-    /// Does what an operator does who reads the code of a node that is not ready.
-    fn help(&self, plan: &Plan, node: usize) {
-        let (status, waits_for, remedy) = {
-            let hub = lock(self.hub);
-            let state = &hub.nodes[node];
-            (state.status, state.waits_for, state.remedy.clone())
-        };
-        let code = status.code().map(|(code, _)| code).or(waits_for);
-        lock(self.hub)
-            .trace
-            .add(format_args!("an operator sees {code:?} on n{node}"));
-        match code {
-            // The volume is zeroed on another instance, as the remedy says.
-            Some(Code::StorageDataUnsigned) => self.change(|region| {
-                if let Some((etcd, member)) = &plan.unsigned {
-                    let id = format!("vol-{etcd}-{member}");
-                    region.contents.insert(id, DeviceContents::Blank);
-                }
-            }),
-            // What a format that was cut off has left cannot be repaired. Nothing was on it, and it is wiped.
-            Some(Code::StorageFilesystemUnusable) => self.change(|region| {
-                let damaged = |contents: &&mut DeviceContents| {
-                    matches!(contents, DeviceContents::Damaged { .. })
-                };
-                let volumes = region.contents.values_mut().filter(damaged);
-                volumes.for_each(|contents| *contents = DeviceContents::Blank);
-            }),
-            _ if remedy.contains("volumes ignore") => self.ignore_extras(plan),
-            Some(Code::StorageDataExpected) => {
-                let at = self.nodes[node].host.now();
-                self.change(|region| {
-                    for (etcd, member, id) in plan.slots() {
-                        let slot = Slot::new(etcd, &member);
-                        tag(region, &id, BLANK_OK, consent(&slot, at));
-                    }
-                });
-            }
-            _ => {}
-        }
-        if matches!(status, Status::Refused(_, class) if class != Class::Bug) {
-            lock(self.hub).nodes[node].wake.notify_one();
-        }
-    }
 }
 
 /// Whether a node has nothing to do because peers have every member of its group.
@@ -332,7 +287,7 @@ fn stands_by(hub: &Hub, node: usize) -> bool {
     !members.is_empty() && is_told && peers.count() >= members.len()
 }
 
-fn tag(region: &mut Region, volume_id: &str, key: &str, value: String) {
+pub(crate) fn tag(region: &mut Region, volume_id: &str, key: &str, value: String) {
     let mut volumes = region.volumes.iter_mut();
     if let Some(volume) = volumes.find(|volume| volume.volume_id == volume_id) {
         volume.tags.insert(key.to_owned(), value);

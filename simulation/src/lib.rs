@@ -18,6 +18,7 @@ mod laws;
 mod lease_law;
 mod names_world;
 mod node_objects;
+mod operator;
 mod plan;
 mod plan_law;
 mod planning;
