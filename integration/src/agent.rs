@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// The longest any run of the agent may take in a test.
-pub const LIMIT: Duration = Duration::from_secs(50);
+pub const LIMIT: Duration = Duration::from_secs(120);
 
 /// Where the binary is: `QUAKE_AGENT`, else beside the directory of the running test.
 ///
