@@ -1,6 +1,6 @@
 //! Checks of the machine's disks and filesystems.
 
-use super::growth::{all_images_are_used, larger, partition, ungrown};
+use super::growth::{all_images_are_used, partition, root_volume_fix, ungrown};
 use super::{features, kernel_log, largest_logs, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
@@ -89,7 +89,7 @@ fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
         ),
         None if is_of_bytes(space) && all_images_are_used(node) => (
             format!("{full}, and every image is in use"),
-            larger(node, space),
+            root_volume_fix(node, space),
         ),
         None => (full, tidy(space)),
     };

@@ -51,7 +51,7 @@ pub(super) fn all_images_are_used(node: &Node<'_>) -> bool {
 }
 
 /// How the root volume is made larger, of an instance group and of this instance.
-pub(super) fn larger(node: &Node<'_>, space: &SpaceFacts) -> String {
+pub(super) fn root_volume_fix(node: &Node<'_>, space: &SpaceFacts) -> String {
     let mount = node.mount_of(&space.path).ok().flatten();
     let volume = mount.and_then(|mount| volume_of(node, &mount.facts.source));
     let volume = volume.as_deref().unwrap_or("<volume>");
