@@ -10,6 +10,7 @@ use quake_model::ports::Clock;
 use quake_volumes::{BLANK_OK, Slot, consent};
 
 impl Conductor<'_> {
+    /// Whether an instance was terminated: what it knew of its formats is lost.
     fn has_lost_an_instance(&self) -> bool {
         let hub = lock(self.hub);
         let mut nodes = hub.nodes.iter();
@@ -35,8 +36,8 @@ impl Conductor<'_> {
                     region.contents.insert(id, DeviceContents::Blank);
                 }
             }),
-            // What a format that was cut off has left cannot be repaired. Nothing was on it, and it is wiped where the
-            // instance that began it is gone; else that instance has to go on with it.
+            // What a format that was cut off has left cannot be repaired. Nothing was on it, and it is wiped where an
+            // instance was terminated; else the one that began it has to go on with it.
             Some(Code::StorageFilesystemUnusable) if self.has_lost_an_instance() => {
                 self.change(|region| {
                     let damaged = |contents: &&mut DeviceContents| {
