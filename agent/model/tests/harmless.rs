@@ -6,6 +6,10 @@ use quake_model::redact::scrub;
 const LOGS: &[&str] = &[
     "the role nodes.demo.quake.example has no credentials: AssumeRoleUnauthorizedAccess",
     "auth: UnauthorizedOperation",
+    "I1122 03:33:23.000029    1201 server.go:1277] \"Running tests\" summary=\"pass: 12 fail: 3 skip: 1\"",
+    "E1122 03:33:51.000033    1201 server.go:310] \"Unable to authenticate the request\" err=\"Authorization: header missing\"",
+    "level=info msg=\"using keychain\" provider=ecr key=none token=absent",
+    "level=info msg=\"shim exited\" pwd=/root namespace=k8s.io",
     "E1124 22:19:20.123456    1234 kubelet.go:2419] \"Skipping pod synchronization\" err=\"container runtime is down\"",
     "E1124 10:00:00.000001    1201 pod_workers.go:1301] \"Error syncing pod, skipping\" err=\"failed to \\\"StartContainer\\\" for \\\"aws-node\\\" with CrashLoopBackOff: \\\"back-off 5m0s restarting failed container=aws-node pod=aws-node-x7k2q_kube-system(6f1b0c5e-5a0f-4a5e-9a53-2f0d1f4a7b6c)\\\"\" pod=\"kube-system/aws-node-x7k2q\" podUID=\"6f1b0c5e-5a0f-4a5e-9a53-2f0d1f4a7b6c\"",
     "W1124 10:00:00.000001    1201 reflector.go:561] k8s.io/client-go/informers/factory.go:160: failed to list *v1.Node: nodes \"i-0123456789abcdef0\" is forbidden: User \"system:anonymous\" cannot list resource \"nodes\" in API group \"\" at the cluster scope",

@@ -86,6 +86,7 @@ pub fn planted_secrets() -> Vec<Planted> {
     all.extend(clusters::aws());
     all.extend(keys::keys());
     all.extend(tokens::tokens());
+    all.extend(tokens::forms_of_vendors());
     all.extend(words::words());
     all.extend(urls::urls());
     all.extend(clusters::registries());

@@ -15,6 +15,43 @@ fn web_token() -> String {
     )
 }
 
+fn bare(name: &str, secret: &str) -> Planted {
+    Planted::new(
+        format!("{name} alone"),
+        secret,
+        format!("the server saw {secret} and left"),
+    )
+}
+
+/// Tokens and keys that only their vendor's form tells.
+pub(super) fn forms_of_vendors() -> Vec<Planted> {
+    let hex = |seed: &str, length| letters(seed, b"0123456789abcdef", length);
+    let product = (0..4)
+        .map(|group| letters(&format!("product {group}"), b"K7M2PQ9X", 8))
+        .collect::<Vec<_>>()
+        .join("-");
+    let braintree = format!(
+        "access_token$production${}${}",
+        hex("merchant", 16),
+        hex("gateway", 32)
+    );
+    let saml = STANDARD.encode(format!(
+        "<samlp:Response ID=\"{}\">",
+        letters("saml", LETTERS, 40)
+    ));
+    let snitch = hex("snitch", 10);
+    vec![
+        bare("a key of a product", &product),
+        bare("a token of Braintree", &braintree),
+        bare("a response of SAML", &saml),
+        Planted::new(
+            "an address of a snitch",
+            &snitch,
+            format!("curl -s https://nosnch.in/{snitch}?m=alive"),
+        ),
+    ]
+}
+
 pub(super) fn tokens() -> Vec<Planted> {
     let jwt = web_token();
     let bootstrap = format!(
@@ -25,13 +62,6 @@ pub(super) fn tokens() -> Vec<Planted> {
     let github = format!("ghp_{}", letters("github", LETTERS, 36));
     let opaque = letters("opaque", LETTERS, 32);
     let basic = STANDARD.encode(format!("admin:{}", letters("basic", LETTERS, 16)));
-    let bare = |name: &str, secret: &str| {
-        Planted::new(
-            format!("{name} alone"),
-            secret,
-            format!("the server saw {secret} and left"),
-        )
-    };
     let header = |scheme: &str, secret: &str| {
         let text = format!("> GET / HTTP/1.1\n> Authorization: {scheme}{secret}\n> Accept: */*");
         Planted::new(format!("a header Authorization: {scheme}"), secret, text)

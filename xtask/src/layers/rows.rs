@@ -32,7 +32,15 @@ pub(super) const ROWS: &[Row] = &[
     Row {
         package: "quake-model",
         ours: &[],
-        theirs: Theirs::Only(&["jiff", "serde", "serde_json", "thiserror"]),
+        theirs: Theirs::Only(&[
+            "aho-corasick",
+            "base64",
+            "jiff",
+            "percent-encoding",
+            "serde",
+            "serde_json",
+            "thiserror",
+        ]),
         purity: Purity::Pure,
     },
     Row {

@@ -9,7 +9,7 @@ use super::node::Node;
 use super::order::{Found, harmful, rank};
 use super::remedies::Remedies;
 use quake_model::facts::{Survey, Unseen};
-use quake_model::redact::scrub;
+use quake_model::redact::{KnownSecrets, scrub};
 
 /// What one check came to, in a word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -78,6 +78,27 @@ impl Report {
     /// Those that fail or warn, root causes first.
     pub fn findings(&self) -> impl Iterator<Item = &CheckReport> {
         self.findings.iter().map(|index| &self.checks[*index])
+    }
+
+    /// Masks what is known to be a secret, which a sentence that quotes it need not tell.
+    pub fn mask(&mut self, known: &KnownSecrets) {
+        let mask = |text: &mut String| {
+            let (masked, times) = known.mask(text);
+            if times > 0 {
+                *text = masked;
+            }
+        };
+        for one in &mut self.checks {
+            mask(&mut one.note);
+            let Some(finding) = one.finding.as_mut() else {
+                continue;
+            };
+            mask(&mut finding.summary);
+            mask(&mut finding.fix);
+            finding.alternatives.iter_mut().for_each(mask);
+            let evidence = finding.evidence.iter_mut();
+            evidence.for_each(|piece| mask(&mut piece.value));
+        }
     }
 
     /// How many came to what.
@@ -278,5 +299,34 @@ fn judged(check: &Check, node: &Node<'_>) -> CheckReport {
         because: Vec::new(),
         unseen,
         heard: 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::checks::table;
+    use quake_model::redact::scrub_and_learn;
+
+    #[test]
+    fn what_is_known_as_a_secret_is_masked_in_every_text_of_a_finding() {
+        let secret = "Sommer2024x";
+        let mut known = KnownSecrets::default();
+        scrub_and_learn(&format!("password: {secret}"), &mut known);
+        known.prepare();
+        let mut report = judge(&table::all()[..1], &Survey::default());
+        let one = &mut report.checks[0];
+        one.note = format!("it saw {secret}");
+        let said = Finding::new(
+            format!("{secret} refused"),
+            format!("use another than {secret}"),
+        );
+        one.finding = Some(said.seen("log", secret).or_else(format!("{secret} is old")));
+        report.mask(&known);
+        let shown = format!("{:?}", report.checks);
+        assert!(
+            shown.contains("it saw ***") && !shown.contains(secret),
+            "{shown}"
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! What is in a bundle, and what is not and why.
 
-use super::masked::mask;
-use quake_model::redact::{RULES, Redactions, scrub};
+use super::masked::{mask, mask_known};
+use quake_model::redact::{KnownSecrets, RULES, Redactions, scrub};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -29,6 +29,7 @@ pub struct Bundle {
     files: BTreeMap<String, Vec<u8>>,
     redactions: BTreeMap<String, Redactions>,
     errors: BTreeMap<String, Vec<String>>,
+    known: KnownSecrets,
 }
 
 /// How a file is described in the manifest.
@@ -40,10 +41,11 @@ struct Described<'bundle> {
 }
 
 impl Bundle {
-    /// An empty bundle.
-    pub fn new(redaction: Redaction) -> Self {
+    /// An empty bundle. What is in `known` is masked in all its files, as is what the rules find in any of them.
+    pub fn new(redaction: Redaction, known: KnownSecrets) -> Self {
         Self {
             redaction,
+            known,
             files: BTreeMap::new(),
             redactions: BTreeMap::new(),
             errors: BTreeMap::new(),
@@ -65,7 +67,7 @@ impl Bundle {
         let bytes = match (self.redaction, std::str::from_utf8(bytes)) {
             (Redaction::AsIs, _) => bytes.to_vec(),
             (Redaction::Masked, Ok(text)) => {
-                let (text, redactions) = mask(&name, text);
+                let (text, redactions) = mask(&name, text, &mut self.known);
                 if redactions.total() > 0 {
                     self.redactions.insert(name.clone(), redactions);
                 }
@@ -129,6 +131,40 @@ impl Bundle {
         self.files.is_empty()
     }
 
+    /// Masks in every file, and in their names, what was masked in any.
+    pub(super) fn settle(&mut self) {
+        if self.redaction == Redaction::AsIs {
+            return;
+        }
+        self.known.prepare();
+        let known = &self.known;
+        let shown = |path: String| known.mask(&path).0;
+        let mut files = BTreeMap::new();
+        let mut redactions = std::mem::take(&mut self.redactions);
+        for (path, bytes) in std::mem::take(&mut self.files) {
+            let masked = std::str::from_utf8(&bytes).map(|text| mask_known(&path, text, known));
+            let mut counts = redactions.remove(&path).unwrap_or_default();
+            let path = free_path(&files, &shown(path));
+            let bytes = match masked {
+                Ok((text, times)) => {
+                    counts.add_known(times);
+                    text.into_bytes()
+                }
+                Err(_) => bytes,
+            };
+            if counts.total() > 0 {
+                self.redactions.insert(path.clone(), counts);
+            }
+            files.insert(path, bytes);
+        }
+        self.files = files;
+        for (path, reasons) in std::mem::take(&mut self.errors) {
+            let reasons = reasons.into_iter().map(shown);
+            let all = self.errors.entry(shown(path)).or_default();
+            all.extend(reasons);
+        }
+    }
+
     /// All files in the order of their paths, with those of the bundle's own.
     pub(super) fn entries(&self) -> BTreeMap<String, Vec<u8>> {
         let mut entries = self.files.clone();
@@ -152,8 +188,9 @@ impl Bundle {
 
     fn redaction_report(&self) -> Value {
         let all = self.masked();
-        let kinds = RULES.iter().map(
-            |rule| json!({"name": rule.name, "purpose": rule.purpose, "masked": all.of(rule.name)}),
+        let rules = RULES.iter().map(|rule| (rule.name, rule.purpose));
+        let kinds = rules.chain([KnownSecrets::RULE]).map(
+            |(name, purpose)| json!({"name": name, "purpose": purpose, "masked": all.of(name)}),
         );
         json!({
             "version": VERSION,
@@ -174,6 +211,17 @@ impl Bundle {
         });
         json!({"version": VERSION, "errors": errors.collect::<Vec<_>>()})
     }
+}
+
+/// The path, or the first like it that no file has: two names that differed in a secret are one without it.
+fn free_path(files: &BTreeMap<String, Vec<u8>>, path: &str) -> String {
+    let mut free = path.to_owned();
+    let mut number = 1;
+    while files.contains_key(&free) {
+        number += 1;
+        free = format!("{path}.{number}");
+    }
+    free
 }
 
 /// Whether a path stays below the directory that a bundle is unpacked in, for every program that may unpack it.

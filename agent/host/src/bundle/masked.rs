@@ -1,13 +1,15 @@
 //! Masks a file and leaves it what it was: JSON stays JSON, and a value of YAML stays a value.
 
-use quake_model::redact::{MASK, Redactions, scrub_counted, scrub_environment};
+use quake_model::redact::{
+    KnownSecrets, MASK, Redactions, scrub_and_learn, scrub_counted, scrub_environment,
+};
 use serde_json::{Map, Value};
 
-/// The text with what looks like a secret masked, and how often each rule did.
-pub(super) fn mask(path: &str, text: &str) -> (String, Redactions) {
+/// The text with what looks like a secret masked, and how often each rule did. What was masked is added to `known`.
+pub(super) fn mask(path: &str, text: &str, known: &mut KnownSecrets) -> (String, Redactions) {
     let (masked, counts) = match is_environment(path) {
-        true => scrub_environment(text),
-        false => scrub_counted(text),
+        true => scrub_environment(text, known),
+        false => scrub_and_learn(text, known),
     };
     if counts.total() == 0 {
         return (masked, counts);
@@ -23,6 +25,22 @@ pub(super) fn mask(path: &str, text: &str) -> (String, Redactions) {
     let (masked, more) = scrub_counted(&by_value);
     counts.add(&more);
     (masked, counts)
+}
+
+/// The text with what is known as a secret masked too, and how often.
+pub(super) fn mask_known(path: &str, text: &str, known: &KnownSecrets) -> (String, usize) {
+    let (masked, count) = known.mask(text);
+    if count == 0 {
+        return (masked, count);
+    }
+    if !is_json(path) {
+        return (quoted(&masked), count);
+    }
+    match is_read(text) && !is_read(&masked) {
+        // It is a number, which the mask is not.
+        true => (text.to_owned(), 0),
+        false => (masked, count),
+    }
 }
 
 /// Whether it holds variables of services that need not be ours, a line each.

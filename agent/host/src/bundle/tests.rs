@@ -4,6 +4,7 @@ use super::age::tests::{SECRET, decrypt};
 use super::{Bundle, Existing, Recipients, Redaction};
 use quake_integration::planted::planted_secrets;
 use quake_model::ports::Condition;
+use quake_model::redact::KnownSecrets;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -29,7 +30,7 @@ fn json(files: &BTreeMap<String, String>, path: &str) -> Value {
 fn the_same_files_give_the_same_bytes_in_whatever_order_they_come() {
     let files = [("b/two.txt", "2"), ("a.txt", "1"), ("b/one.json", "{}")];
     let pack = |order: &[usize]| {
-        let mut bundle = Bundle::new(Redaction::Masked);
+        let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
         bundle.add_failed("c.txt", "not there");
         for at in order {
             bundle.add(files[*at].0, files[*at].1.as_bytes());
@@ -41,7 +42,7 @@ fn the_same_files_give_the_same_bytes_in_whatever_order_they_come() {
 
 #[test]
 fn the_manifest_has_the_digest_of_every_other_file() {
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     bundle.add("a.txt", b"1");
     let files = unpack(&bundle.pack().unwrap());
     let manifest = json(&files, "manifest.json");
@@ -65,7 +66,7 @@ fn the_manifest_has_the_digest_of_every_other_file() {
 #[test]
 fn no_planted_secret_is_in_a_bundle_and_its_report_names_rules_alone() {
     let planted = planted_secrets();
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     for (number, planted) in planted.iter().enumerate() {
         bundle.add(&format!("node/{number}.yaml"), planted.text.as_bytes());
         let lines = serde_json::json!({"message": planted.text}).to_string();
@@ -100,8 +101,29 @@ fn no_planted_secret_is_in_a_bundle_and_its_report_names_rules_alone() {
 }
 
 #[test]
+fn what_one_file_shows_to_be_a_secret_is_masked_in_all_and_in_their_names() {
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
+    bundle.add("node/a.log", b"relay said Sommer2024x twice\n");
+    bundle.add("node/b.yaml", b"password: Sommer2024x\nsize: 3\n");
+    bundle.add("node/Sommer2024x.json", b"{\"note\": \"Sommer2024x\"}");
+    bundle.add_failed("node/c", "no file Sommer2024x");
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("out.tar.zst");
+    let none = Recipients::default();
+    bundle.write(&target, Existing::Keep, &none).unwrap();
+    let files = unpack(&std::fs::read(&target).unwrap());
+    assert_eq!(files["node/a.log"], "relay said *** twice\n");
+    assert_eq!(json(&files, "node/***.json")["note"], "***");
+    assert!(files["errors.json"].contains("no file ***"));
+    let report = json(&files, "redaction.json");
+    assert_eq!(report["byFile"]["node/a.log"]["masked-elsewhere"], 1);
+    let all: Vec<&String> = files.values().chain(files.keys()).collect();
+    assert!(all.iter().all(|text| !text.contains("Sommer2024x")));
+}
+
+#[test]
 fn a_masked_document_can_still_be_read() {
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     let number =
         br#"{"token": 123456, "list": [{"password": "a\"b", "port": 1}], "x": "token: y"}"#;
     bundle.add("a.json", number);
@@ -124,7 +146,7 @@ fn a_masked_document_can_still_be_read() {
 
 #[test]
 fn variables_of_other_services_are_masked_whole_and_ours_stay() {
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     bundle.add("node/etc/environment", b"PATH=/bin\nSETTING=words\n");
     bundle.add(
         "node/etc/systemd/system/other.service",
@@ -145,7 +167,7 @@ fn variables_of_other_services_are_masked_whole_and_ours_stay() {
 
 #[test]
 fn what_is_no_text_stays_out_and_is_told() {
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     bundle.add("core", &[0xff, 0xfe, 0]);
     let files = unpack(&bundle.pack().unwrap());
     assert!(!files.contains_key("core"));
@@ -166,7 +188,7 @@ fn what_is_no_text_stays_out_and_is_told() {
 
 #[test]
 fn asked_for_as_it_is_a_file_is_as_it_is_and_the_report_says_so() {
-    let mut bundle = Bundle::new(Redaction::AsIs);
+    let mut bundle = Bundle::new(Redaction::AsIs, KnownSecrets::default());
     bundle.add("a.txt", b"password=hunter2");
     let files = unpack(&bundle.pack().unwrap());
     assert_eq!(files["a.txt"], "password=hunter2");
@@ -175,7 +197,7 @@ fn asked_for_as_it_is_a_file_is_as_it_is_and_the_report_says_so() {
 
 #[test]
 fn a_path_never_leads_out_of_the_folder_it_is_unpacked_in() {
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     for path in [
         "/etc/x",
         "../x",
@@ -199,7 +221,7 @@ fn a_path_never_leads_out_of_the_folder_it_is_unpacked_in() {
 }
 
 fn small() -> Bundle {
-    let mut bundle = Bundle::new(Redaction::Masked);
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     bundle.add("a.txt", b"1");
     bundle
 }

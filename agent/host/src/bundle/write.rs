@@ -50,7 +50,8 @@ pub fn check_target(target: &Path, existing: Existing) -> Result<(), PortError> 
 }
 
 impl Bundle {
-    /// Writes the bundle to `target`, encrypted if there are recipients, with mode 0600.
+    /// Writes the bundle to `target`, encrypted if there are recipients, with mode 0600. What one file showed to be a
+    /// secret is masked in all of them first.
     ///
     /// A crash leaves the target as it was, and at most a hidden file beside it.
     ///
@@ -58,12 +59,13 @@ impl Bundle {
     ///
     /// As [`check_target`]; `NoSpace`, `Denied` or `Io` when it cannot be written.
     pub fn write(
-        &self,
+        &mut self,
         target: &Path,
         existing: Existing,
         recipients: &Recipients,
     ) -> Result<Written, PortError> {
         check_target(target, existing)?;
+        self.settle();
         let bytes = recipients.seal(self.pack()?)?;
         place(target, existing, &bytes).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => occupied(target),

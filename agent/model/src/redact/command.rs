@@ -1,8 +1,8 @@
 //! Secrets among the words of command lines, where a program's own flags tell of them.
 
 use super::arguments::{Command, Of, PROGRAMS, words_after};
+use super::credential_files::{find_communities, find_in_netrc, find_in_pgpass};
 use super::harmless::{is_path, is_plain, is_reference};
-use super::marks::Marks;
 use super::name::tells;
 use super::pair::is_file_of_secret;
 use super::quote::quoted;
@@ -21,8 +21,16 @@ static BY_FIRST: LazyLock<Vec<Vec<&'static Command>>> = LazyLock::new(|| {
 });
 
 /// Programs that read a secret from another's output.
-const READERS: [&str; 7] = [
+const READERS: [&str; 15] = [
     "sudo -S",
+    "restic",
+    "borg",
+    "kopia",
+    "gpg",
+    "openssl",
+    "cosign",
+    "ansible",
+    "zkCli",
     "-stdin",
     "chpasswd",
     "passwd --",
@@ -141,6 +149,8 @@ fn value_of(
     let rest = match of {
         // `-su user:secret`
         Of::User if is_cluster(word, flag) => "",
+        // `-kuuser:secret`
+        Of::User if flag.len() == 2 => behind_cluster(word, &flag[1..])?,
         _ => word.strip_prefix(flag)?,
     };
     let value = match (rest.strip_prefix('='), rest.is_empty(), of) {
@@ -153,7 +163,8 @@ fn value_of(
         (_, true, _) => next?.clone(),
         (Some(value), _, _) => place.end - value.len()..place.end,
         (None, false, Of::Attached | Of::Either) => place.start + flag.len()..place.end,
-        (None, false, Of::User | Of::Percent) if flag.len() == 2 => place.start + 2..place.end,
+        (None, false, Of::User) if flag.len() == 2 => place.end - rest.len()..place.end,
+        (None, false, Of::Percent) if flag.len() == 2 => place.start + 2..place.end,
         (None, false, _) => return None,
     };
     match of {
@@ -177,6 +188,14 @@ fn value_of(
             .then(|| value.start + 5..value.end),
         _ => Some(value),
     }
+}
+
+/// What stands behind a flag of one letter, before which others may stand in the same word.
+fn behind_cluster<'text>(word: &'text str, letter: &str) -> Option<&'text str> {
+    let letters = word.strip_prefix('-')?;
+    let (before, rest) = letters.split_once(letter)?;
+    let is_cluster = before.len() < 4 && before.bytes().all(|b| b.is_ascii_alphabetic());
+    is_cluster.then_some(rest)
 }
 
 /// Whether a word has several flags of one letter, of which this one is the last.
@@ -218,79 +237,6 @@ fn is_read(text: &str, from: usize) -> bool {
     READERS.iter().any(|reader| behind.contains(reader))
 }
 
-/// `login user password secret`, as in `.netrc` and in commands of network managers.
-fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
-    const BEFORE: [&str; 5] = ["machine ", "login ", "username ", "connect ", "ssid "];
-    text.match_indices("password ").filter_map(|(at, word)| {
-        let start = text.ceil_char_boundary(at.saturating_sub(128));
-        let near = &text[start..at];
-        let is_secret =
-            near.ends_with([' ', '\n', '\t']) && BEFORE.iter().any(|word| near.contains(word));
-        let value = at + word.len();
-        let length = run(&text.as_bytes()[value..], |b| {
-            b.is_ascii_graphic() && !b"\"'\\".contains(&b)
-        });
-        let is_verb = [
-            "is",
-            "for",
-            "of",
-            "was",
-            "not",
-            "to",
-            "and",
-            "file",
-            "authentication",
-        ]
-        .contains(&&text[value..value + length]);
-        (is_secret && length >= 3 && !is_verb).then_some(value..value + length)
-    })
-}
-
-/// Communities of SNMP, which are its passwords, and words of other settings that only their place tells.
-fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>> {
-    static WORDS: LazyLock<Marks> = LazyLock::new(|| {
-        Marks::of([
-            "stats auth ",
-            "rfc4106(gcm(aes)) ",
-            "rocommunity ",
-            "rwcommunity ",
-            "rocommunity6 ",
-            "rwcommunity6 ",
-        ])
-    });
-    WORDS.places_in(text).map(|(at, _, word)| {
-        let start = at + word.len();
-        let rest = &text.as_bytes()[start..];
-        start..start + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))
-    })
-}
-
-/// `host:port:database:user:password`, as in `.pgpass`.
-fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0;
-    text.split_inclusive('\n').filter_map(move |line| {
-        let from = start;
-        start += line.len();
-        let said = line.trim_end();
-        if said.len() > 512 || !said.contains(':') || said.contains([' ', '/', '"']) {
-            return None;
-        }
-        let mut parts = said.splitn(5, ':');
-        let (host, port) = (parts.next()?, parts.next()?);
-        let (database, user) = (parts.next()?, parts.next()?);
-        let password = parts.next()?;
-        let is_port = port == "*"
-            || (4..=5).contains(&port.len())
-                && !port.starts_with('0')
-                && port.bytes().all(|b| b.is_ascii_digit());
-        let is_host = host == "*"
-            || host.contains('.')
-            || host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
-        let named = !database.is_empty() && !user.is_empty() && password.len() >= 3;
-        (is_port && is_host && named).then(|| from + said.len() - password.len()..from + said.len())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use crate::redact::scrub;
@@ -310,6 +256,10 @@ mod tests {
             (
                 "curl --user me:hunter2 https://h/",
                 "curl --user me:*** https://h/",
+            ),
+            (
+                "curl -sku me:hunter2 https://h/ && curl -kume:hunter2 https://h/",
+                "curl -sku me:*** https://h/ && curl -kume:*** https://h/",
             ),
             (
                 "openssl rsa -in k -passin pass:hunter2",

@@ -183,7 +183,7 @@ fn is_small(words: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::redact::{scrub, scrub_environment};
+    use crate::redact::{KnownSecrets, scrub, scrub_environment};
 
     #[test]
     fn variables_of_units_are_masked_but_for_those_that_say_nothing() {
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_file_of_variables_keeps_those_that_say_nothing() {
         let text = "# of all\nPATH=/bin\nexport MINE='some words'\nNO_PROXY=10.0.0.0/8\n";
-        let (masked, counts) = scrub_environment(text);
+        let (masked, counts) = scrub_environment(text, &mut KnownSecrets::default());
         assert_eq!(
             masked,
             "# of all\nPATH=/bin\nexport MINE=***\nNO_PROXY=10.0.0.0/8\n"

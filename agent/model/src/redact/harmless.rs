@@ -2,9 +2,10 @@
 
 /// What no secret is: nothing, the mask, or what switches something on and off.
 pub(super) fn is_plain(words: &str) -> bool {
-    const SWITCHES: [&str; 18] = [
-        "true", "false", "null", "none", "nil", "yes", "no", "on", "off", "required", "optional",
-        "enabled", "disabled", "~", "{}", "[]", "{", "[",
+    const SWITCHES: [&str; 22] = [
+        "absent", "missing", "empty", "invalid", "true", "false", "null", "none", "nil", "yes",
+        "no", "on", "off", "required", "optional", "enabled", "disabled", "~", "{}", "[]", "{",
+        "[",
     ];
     let words = words.trim();
     // A backslash at its end goes on with the line.
@@ -21,6 +22,9 @@ pub(super) fn is_plain(words: &str) -> bool {
         "set",
     ];
     masked.bytes().all(|b| b == b'*')
+        // `passwd: files systemd`, as in nsswitch.conf
+        || said.split([' ', ',']).next() == Some("files")
+        || is_complaint(said)
         || said.len() + 2 == masked.len()
             && withheld.iter().any(|word| said.eq_ignore_ascii_case(word))
         || is_size(masked)
@@ -28,6 +32,18 @@ pub(super) fn is_plain(words: &str) -> bool {
         || SWITCHES
             .iter()
             .any(|switch| words.eq_ignore_ascii_case(switch))
+}
+
+/// `header missing`: what is said of a secret that is not there.
+fn is_complaint(words: &str) -> bool {
+    [
+        "header missing",
+        "header too large",
+        "header not",
+        "header is",
+    ]
+    .iter()
+    .any(|said| words.starts_with(said))
 }
 
 /// `1150 bytes`: how long a value is that is not shown.
@@ -69,7 +85,9 @@ pub(super) fn is_path(words: &str) -> bool {
         "/proc/",
     ];
     let is_name = |b: u8| b.is_ascii_alphanumeric() || b"/._-".contains(&b);
-    FOLDERS.iter().any(|folder| words.starts_with(folder)) && words.bytes().all(is_name)
+    let is_below =
+        |folder: &&str| words.starts_with(*folder) || *words == folder[..folder.len() - 1];
+    FOLDERS.iter().any(is_below) && words.bytes().all(is_name)
 }
 
 /// Whether it is an error code in the form of AWS, such as `AssumeRoleUnauthorizedAccess`: capitalized words, the last of

@@ -99,6 +99,8 @@ pub(super) fn form_of_phrase(name: &[u8]) -> Option<Form> {
 fn form_of_sure(word: &[u8], sign: Sign) -> Form {
     // With `--token value` it is the flag that tells; with `token "value"` it may be the name of a thing.
     match sign {
+        // `pass: 12 fail: 3`
+        Sign::Colon if is_one_of(word, &["pass"]) => Form::Secretive,
         Sign::Quote | Sign::Verb if !is_one_of(word, &["password", "passwd", "passphrase"]) => {
             Form::Opaque
         }

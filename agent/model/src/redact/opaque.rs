@@ -113,7 +113,7 @@ pub(super) fn is_uuid(words: &str) -> bool {
 }
 
 /// `i-0123456789abcdef0`, `vol-…`, `subnet-…`.
-fn is_aws_id(words: &str) -> bool {
+pub(super) fn is_aws_id(words: &str) -> bool {
     words.split_once('-').is_some_and(|(kind, id)| {
         kind.bytes().all(|b| b.is_ascii_lowercase())
             && (8..=17).contains(&id.len())

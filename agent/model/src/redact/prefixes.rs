@@ -97,6 +97,10 @@ pub(super) const PREFIXES: &[(&str, Of, usize)] = &[
     ("ABSK", Of::Base64, 100),
     ("bedrock-api-key-", Of::Base64, 60),
     ("oauth2-", Of::Url, 40),
+    // Keys of chrony and ntpd
+    ("HEX:", Of::Hex, 32),
+    // Responses of SAML: `<saml` in base64.
+    ("PHNhbWw", Of::Base64, 40),
     // Monitoring
     ("glc_eyJ", Of::Base64, 20),
     ("glsa_", Of::Url, 30),

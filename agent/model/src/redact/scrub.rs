@@ -1,6 +1,7 @@
 //! Masks what the rules find, and counts it.
 
 use super::environment::find_in_file;
+use super::known::KnownSecrets;
 use super::label::find_labelled;
 use super::rule::Finder;
 use super::unfold::Unfolded;
@@ -43,6 +44,13 @@ impl Redactions {
         }
     }
 
+    /// Adds how often something was masked because it was masked elsewhere.
+    pub fn add_known(&mut self, times: usize) {
+        if times > 0 {
+            self.count(KnownSecrets::RULE.0, times);
+        }
+    }
+
     fn count(&mut self, rule: &'static str, times: usize) {
         *self.0.entry(rule).or_default() += times;
     }
@@ -64,47 +72,79 @@ pub fn scrub_counted(text: &str) -> (String, Redactions) {
     scrub_by(&rules, text)
 }
 
+/// Like [`scrub_counted`], and adds the values that were masked to `known`.
+pub fn scrub_and_learn(text: &str, known: &mut KnownSecrets) -> (String, Redactions) {
+    let rules: Vec<&Rule> = RULES.iter().collect();
+    let mut found = Found {
+        known: Some(known),
+        ..Found::default()
+    };
+    (scrub_all(&rules, text, &mut found), found.counts)
+}
+
 /// Like [`scrub_counted`], by these rules alone: for those who ask what one rule is good for.
 pub fn scrub_by(rules: &[&Rule], text: &str) -> (String, Redactions) {
-    let mut counts = Redactions::default();
+    let mut found = Found::default();
+    (scrub_all(rules, text, &mut found), found.counts)
+}
+
+fn scrub_all(rules: &[&Rule], text: &str, found: &mut Found<'_>) -> String {
     let mut scrubbed = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
-        let before = counts.total();
-        scrubbed = scrub_once(rules, scrubbed, &mut counts);
-        if counts.total() == before {
-            return (scrubbed.into_owned(), counts);
+        let before = found.counts.total();
+        scrubbed = scrub_once(rules, scrubbed, found);
+        if found.counts.total() == before {
+            return scrubbed.into_owned();
         }
     }
     // A text made to uncover ever more is withheld: to show it would be a guess.
-    (MASK.to_owned(), counts)
+    MASK.to_owned()
+}
+
+/// What was masked so far.
+#[derive(Debug, Default)]
+struct Found<'known> {
+    counts: Redactions,
+    known: Option<&'known mut KnownSecrets>,
+}
+
+impl Found<'_> {
+    fn add(&mut self, rule: &'static str, value: &str) {
+        self.counts.count(rule, 1);
+        if let Some(known) = self.known.as_mut() {
+            known.learn(rule, value);
+        }
+    }
 }
 
 /// Whether any rule finds something in a text, which is read once.
 pub(super) fn holds_secret(text: &str) -> bool {
     let rules: Vec<&Rule> = RULES.iter().collect();
-    let mut counts = Redactions::default();
-    scrub_once(&rules, Cow::Borrowed(text), &mut counts);
-    counts.total() > 0
+    let mut found = Found::default();
+    scrub_once(&rules, Cow::Borrowed(text), &mut found);
+    found.counts.total() > 0
 }
 
 /// Like [`scrub_counted`], for a file of variables, of which only those stay that say how a node is set up.
-pub fn scrub_environment(text: &str) -> (String, Redactions) {
-    const RULE: &str = "unit-environment";
-    let mut counts = Redactions::default();
-    let found = find_in_file(text);
-    if !found.is_empty() {
-        counts.count(RULE, found.len());
+pub fn scrub_environment(text: &str, known: &mut KnownSecrets) -> (String, Redactions) {
+    let mut found = Found {
+        known: Some(known),
+        ..Found::default()
+    };
+    let places = find_in_file(text);
+    for place in &places {
+        found.add("unit-environment", &text[place.clone()]);
     }
-    let (scrubbed, more) = scrub_counted(&masked(text, found.into_iter()));
-    counts.add(&more);
-    (scrubbed, counts)
+    let rules: Vec<&Rule> = RULES.iter().collect();
+    let scrubbed = scrub_all(&rules, &masked(text, places.into_iter()), &mut found);
+    (scrubbed, found.counts)
 }
 
 /// Masks what a line break splits, which no rule sees whole.
 fn scrub_split<'text>(
     rules: &[&Rule],
     text: Cow<'text, str>,
-    counts: &mut Redactions,
+    seen: &mut Found<'_>,
 ) -> Cow<'text, str> {
     let Some(unfolded) = Unfolded::of(&text) else {
         return text;
@@ -128,8 +168,8 @@ fn scrub_split<'text>(
     if parts.is_empty() {
         return text;
     }
-    for (rule, _) in &parts {
-        counts.count(rule, 1);
+    for (rule, part) in &parts {
+        seen.add(rule, &text[part.clone()]);
     }
     Cow::Owned(masked(&text, parts.into_iter().map(|(_, part)| part)))
 }
@@ -137,27 +177,27 @@ fn scrub_split<'text>(
 fn scrub_once<'text>(
     rules: &[&Rule],
     text: Cow<'text, str>,
-    counts: &mut Redactions,
+    seen: &mut Found<'_>,
 ) -> Cow<'text, str> {
-    let mut text = scrub_split(rules, text, counts);
+    let mut text = scrub_split(rules, text, seen);
     for rule in rules {
         for finder in rule.finds {
             if let Finder::Shape(find) = finder {
-                text = mask_found(rule, *find, text, counts);
+                text = mask_found(rule, *find, text, seen);
             }
         }
     }
     let found = find_labelled(&text, rules);
     if !found.is_empty() {
-        for (rule, _) in &found {
-            counts.count(rule, 1);
+        for (rule, place) in &found {
+            seen.add(rule, &text[place.clone()]);
         }
         text = Cow::Owned(masked(&text, found.into_iter().map(|(_, place)| place)));
     }
     for rule in rules {
         for finder in rule.finds {
             if let Finder::Last(find) = finder {
-                text = mask_found(rule, *find, text, counts);
+                text = mask_found(rule, *find, text, seen);
             }
         }
     }
@@ -168,18 +208,20 @@ fn mask_found<'text>(
     rule: &Rule,
     find: fn(&str) -> Vec<Range<usize>>,
     text: Cow<'text, str>,
-    counts: &mut Redactions,
+    seen: &mut Found<'_>,
 ) -> Cow<'text, str> {
     let found = find(&text);
     if found.is_empty() {
         return text;
     }
-    counts.count(rule.name, found.len());
+    for place in &found {
+        seen.add(rule.name, &text[place.clone()]);
+    }
     Cow::Owned(masked(&text, found.into_iter()))
 }
 
 /// The text with the mask at these places, which are in order and apart.
-fn masked(text: &str, places: impl Iterator<Item = Range<usize>>) -> String {
+pub(super) fn masked(text: &str, places: impl Iterator<Item = Range<usize>>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut shown = 0;
     for place in places {

@@ -41,6 +41,8 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "snmpcommunity",
     "communitystring",
     "regcode",
+    "passcommand",
+    "passwordcommand",
     "sshpass",
     "tlspsk",
     "registrationcode",
@@ -323,4 +325,6 @@ pub(super) const PHRASES: &[&str] = &[
     "setupkey",
     "streamkey",
     "keyshare",
+    "productkey",
+    "serialkey",
 ];

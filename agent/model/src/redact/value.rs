@@ -55,13 +55,19 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
         && match form {
             Form::Encoded => !is_word(words),
             Form::Doubtful => doubtful(words),
-            Form::Secretive => doubtful(words) && words.bytes().any(|b| !b.is_ascii_digit()),
+            Form::Secretive => doubtful(words) && !begins_with_number(words),
             Form::Code => is_number(words) || is_opaque(words, true),
             Form::Odd => doubtful(words) && is_odd(words),
             Form::Opaque => is_opaque(words, false),
             Form::OpaqueOrHex => is_opaque(words, true),
             Form::Setting | Form::Header | Form::Parameter | Form::Query => true,
         }
+}
+
+/// `12`, `12 fail: 3`
+fn begins_with_number(words: &str) -> bool {
+    let first = words.split(' ').next().unwrap_or_default();
+    first.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Whether it is a number long enough to be a PIN.

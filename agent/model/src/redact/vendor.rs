@@ -136,6 +136,9 @@ const FORMS: &[Form] = &[
         (10..20, is_plain),
         (40..ANY, is_base64_of_urls),
     ),
+    hidden("access_token$", (0..1, is_none), (30..ANY, is_of_braintree)),
+    shown("nosnch.in/", (0..ANY, is_host), (8..ANY, is_path)),
+    shown("IncomingWebhook/", (0..ANY, is_host), (30..ANY, is_path)),
     hidden("-us", (32..33, is_hex), (1..3, is_digit)),
     shown("hooks.slack.com/", (0..ANY, is_none), (20..ANY, is_path)),
     shown("/api/webhooks/", (0..ANY, is_host), (40..ANY, is_path)),
@@ -189,6 +192,10 @@ fn is_host(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b".-:/".contains(&byte)
 }
 
+fn is_of_braintree(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'$'
+}
+
 fn is_path(byte: u8) -> bool {
     is_base64_of_urls(byte) || b"/@.=".contains(&byte)
 }
@@ -215,8 +222,42 @@ pub(super) fn find_by_form(text: &str) -> Vec<Range<usize>> {
         }
     }
     found.extend(find_discord(bytes));
+    found.extend(find_product_keys(bytes));
     found.extend(find_putty(text));
     apart(found)
+}
+
+/// Keys of products as they are printed: four to eight groups of as many capitals and digits.
+fn find_product_keys(bytes: &[u8]) -> Vec<Range<usize>> {
+    let is_of_key = |b: u8| b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'-';
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let length = run(&bytes[at..], is_of_key);
+        let word = &bytes[at..at + length];
+        let begins = at == 0 || !bytes[at - 1].is_ascii_alphanumeric();
+        let ends = !bytes
+            .get(at + length)
+            .is_some_and(u8::is_ascii_alphanumeric);
+        if length >= 19 && begins && ends && is_product_key(word) {
+            found.push(at..at + length);
+        }
+        at += length.max(1);
+    }
+    found
+}
+
+fn is_product_key(word: &[u8]) -> bool {
+    let groups: Vec<&[u8]> = word.split(|b| *b == b'-').collect();
+    let wide = groups[0].len();
+    let mixed = groups.iter().filter(|group| {
+        group.iter().any(u8::is_ascii_digit) && group.iter().any(u8::is_ascii_alphabetic)
+    });
+    (4..=8).contains(&groups.len())
+        && (4..=8).contains(&wide)
+        && groups.iter().all(|group| group.len() == wide)
+        && mixed.count() * 2 > groups.len()
+        && word.iter().any(|b| *b > b'F')
 }
 
 /// Tokens of Discord's bots: an id in base64, six characters, and at least 27.

@@ -13,7 +13,7 @@ use quake_host::collect::{Limits, collect};
 use quake_host::survey::capture_text;
 use quake_model::facts::{SURVEY_FILE, Seen, Survey};
 use quake_model::ports::PortError;
-use quake_model::redact::{RULES, Redactions};
+use quake_model::redact::{KnownSecrets, RULES, Redactions};
 use quake_tree::{Last, locate};
 use std::path::Path;
 use std::time::Duration;
@@ -60,15 +60,15 @@ pub(super) fn options(
     }))
 }
 
-/// Collects and writes the bundle; the exit status.
+/// Collects and writes the bundle, in which what is known to be a secret is masked; the exit status.
 pub(super) async fn write(
     options: &BundleOptions<'_>,
     root: &Path,
-    report: &Report,
+    (report, known): (&Report, KnownSecrets),
     survey: &Survey,
     took: Duration,
 ) -> u8 {
-    let mut bundle = Bundle::new(options.redaction);
+    let mut bundle = Bundle::new(options.redaction, known);
     bundle.add(
         "report.json",
         report_json(report, survey, took).to_string().as_bytes(),
@@ -118,7 +118,7 @@ fn masked(redaction: Redaction, counts: &Redactions) -> String {
     format!(
         "{} secrets masked{kinds}; {} kinds were looked for, others may remain",
         counts.total(),
-        RULES.len()
+        RULES.len() + 1
     )
 }
 

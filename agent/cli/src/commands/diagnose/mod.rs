@@ -14,7 +14,11 @@ use crate::exit;
 use crate::output;
 use crate::render::diagnose::{Detail, checks_json, checks_text, report_json, report_text};
 use quake_diagnose::checks::{Status, judge};
+use quake_host::survey::capture_text;
+use quake_model::facts::{Seen, Survey};
 use quake_model::ports::PortError;
+use quake_model::redact::{KnownSecrets, scrub, scrub_and_learn};
+use serde_json::Value;
 use std::time::Instant;
 
 /// The schema of the report, as it is published.
@@ -50,7 +54,9 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
         Ok(survey) => survey,
         Err(error) => return cannot(&error),
     };
-    let report = judge(&chosen, &survey);
+    let mut report = judge(&chosen, &survey);
+    let known = secrets_of(&survey);
+    report.mask(&known);
     let took = started.elapsed();
     match arguments.output {
         OutputFormat::Text => {
@@ -58,12 +64,16 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
                 true => Detail::Everything,
                 false => Detail::Findings,
             };
-            output::text(report_text(&report, &survey, took, detail));
+            output::text(known.mask(&report_text(&report, &survey, took, detail)).0);
         }
-        OutputFormat::Json => output::line(report_json(&report, &survey, took)),
+        OutputFormat::Json => {
+            let mut report = report_json(&report, &survey, took);
+            mask_all(&mut report, &known);
+            output::line(report);
+        }
     }
     if let Some(options) = &options {
-        let status = bundle::write(options, &arguments.root, &report, &survey, took).await;
+        let status = bundle::write(options, &arguments.root, (&report, known), &survey, took).await;
         if status != exit::DONE {
             return status;
         }
@@ -71,6 +81,29 @@ pub(crate) async fn run(arguments: &DiagnoseArguments) -> u8 {
     match report.status() {
         Status::Fail | Status::Error => exit::NO,
         Status::Ok | Status::Warn | Status::Skip => exit::DONE,
+    }
+}
+
+/// What the rules find in what was seen of the node: it is masked in the report, wherever a finding quotes it.
+fn secrets_of(survey: &Survey) -> KnownSecrets {
+    let mut known = KnownSecrets::default();
+    scrub_and_learn(&capture_text(survey), &mut known);
+    for text in survey.texts.values() {
+        if let Seen::Yes(text) = text {
+            scrub_and_learn(text, &mut known);
+        }
+    }
+    known.prepare();
+    known
+}
+
+/// Masks every text of a document: what a boot recorded of its sources may have been written by another agent.
+fn mask_all(document: &mut Value, known: &KnownSecrets) {
+    match document {
+        Value::String(text) => *text = known.mask(&scrub(text)).0,
+        Value::Array(members) => members.iter_mut().for_each(|it| mask_all(it, known)),
+        Value::Object(members) => members.values_mut().for_each(|it| mask_all(it, known)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

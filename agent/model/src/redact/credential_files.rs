@@ -1,0 +1,79 @@
+//! Passwords of files that put them at a place of their own: `.netrc`, `.pgpass`, the settings of SNMP.
+
+use super::marks::Marks;
+use super::shape::run;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// `login user password secret`, as in `.netrc` and in commands of network managers.
+pub(super) fn find_in_netrc(text: &str) -> impl Iterator<Item = Range<usize>> {
+    const BEFORE: [&str; 5] = ["machine ", "login ", "username ", "connect ", "ssid "];
+    text.match_indices("password ").filter_map(|(at, word)| {
+        let start = text.ceil_char_boundary(at.saturating_sub(128));
+        let near = &text[start..at];
+        let is_secret =
+            near.ends_with([' ', '\n', '\t']) && BEFORE.iter().any(|word| near.contains(word));
+        let value = at + word.len();
+        let length = run(&text.as_bytes()[value..], |b| {
+            b.is_ascii_graphic() && !b"\"'\\".contains(&b)
+        });
+        let is_verb = [
+            "is",
+            "for",
+            "of",
+            "was",
+            "not",
+            "to",
+            "and",
+            "file",
+            "authentication",
+        ]
+        .contains(&&text[value..value + length]);
+        (is_secret && length >= 3 && !is_verb).then_some(value..value + length)
+    })
+}
+
+/// Communities of SNMP, which are its passwords, and words of other settings that only their place tells.
+pub(super) fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>> {
+    static WORDS: LazyLock<Marks> = LazyLock::new(|| {
+        Marks::of([
+            "stats auth ",
+            "rfc4106(gcm(aes)) ",
+            "rocommunity ",
+            "rwcommunity ",
+            "rocommunity6 ",
+            "rwcommunity6 ",
+        ])
+    });
+    WORDS.places_in(text).map(|(at, _, word)| {
+        let start = at + word.len();
+        let rest = &text.as_bytes()[start..];
+        start..start + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))
+    })
+}
+
+/// `host:port:database:user:password`, as in `.pgpass`.
+pub(super) fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    text.split_inclusive('\n').filter_map(move |line| {
+        let from = start;
+        start += line.len();
+        let said = line.trim_end();
+        if said.len() > 512 || !said.contains(':') || said.contains([' ', '/', '"']) {
+            return None;
+        }
+        let mut parts = said.splitn(5, ':');
+        let (host, port) = (parts.next()?, parts.next()?);
+        let (database, user) = (parts.next()?, parts.next()?);
+        let password = parts.next()?;
+        let is_port = port == "*"
+            || (4..=5).contains(&port.len())
+                && !port.starts_with('0')
+                && port.bytes().all(|b| b.is_ascii_digit());
+        let is_host = host == "*"
+            || host.contains('.')
+            || host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
+        let named = !database.is_empty() && !user.is_empty() && password.len() >= 3;
+        (is_port && is_host && named).then(|| from + said.len() - password.len()..from + said.len())
+    })
+}
