@@ -5,6 +5,8 @@ mod endpoints;
 mod services;
 mod webhooks;
 
+pub(super) use webhooks::LATE_WEBHOOK;
+
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
 use super::{stage, static_pods};

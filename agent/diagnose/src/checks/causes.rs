@@ -102,7 +102,11 @@ fn held_up(checks: &[CheckReport]) -> Vec<Link> {
     let servers = ["staticpods.running", "apiserver.alive"];
     let of_server = |one: &CheckReport| fails(one) && servers.contains(&one.check.id);
     let ended = checks.iter().any(|one| of_server(one) && quotes(one));
-    let effects = places(checks, |one| ended && of_server(one));
+    // A webhook that lets the request pass after its whole timeout outlasts that of a lease.
+    let is_late = |one: &CheckReport| one.note.contains(super::api_server::LATE_WEBHOOK);
+    let late = webhooks.iter().any(|place| is_late(&checks[*place]));
+    let lost = |one: &CheckReport| late && of_server(one) && one.note.contains("renew its lease");
+    let effects = places(checks, |one| ended && of_server(one) || lost(one));
     let linked = webhooks.iter().flat_map(|cause| {
         let effects = effects.iter();
         effects.map(|effect| Link {

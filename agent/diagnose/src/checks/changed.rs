@@ -96,6 +96,9 @@ fn manifest<'a>(finding: &Finding, files: &[(&'a str, Timestamp)]) -> Option<(&'
     files.iter().find(|(path, _)| is_about(path)).copied()
 }
 
+/// So few files that changed are told in the remedy, too, whatever the finding speaks of.
+const FEW: usize = 2;
+
 /// How many are shown.
 const SHOWN: usize = 4;
 
@@ -116,7 +119,16 @@ pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &No
     let Some(finding) = first.and_then(|index| checks[index].finding.as_mut()) else {
         return;
     };
-    if let Some((path, at)) = manifest(finding, &files) {
+    let one = manifest(finding, &files).or_else(|| named(finding, &files));
+    let few = match files.len() <= FEW {
+        true => files.as_slice(),
+        false => &[],
+    };
+    for (path, at) in one
+        .as_slice()
+        .iter()
+        .chain(few.iter().filter(|_| one.is_none()))
+    {
         let undo =
             format!("; {path} was changed at {at}, after the boot: undo that if it is the cause");
         finding.fix.push_str(&undo);

@@ -37,6 +37,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let all = format!(
         "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o jsonpath='{{range .items[*]}}{{.kind}}/{{.metadata.name}}: {{.webhooks[*].name}}{{\"\\n\"}}{{end}}' | grep '{name}' names its configuration"
     );
+    let passed_over = of_pods
+        .clone()
+        .any(|line| line.contains("failing open") && line.contains(name));
     let finding = match refusal.denied {
         _ if ends => Finding::new(
             format!(
@@ -57,6 +60,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 "{all}, which has its rules: exclude kube-system and nodes there (namespaceSelector, objectSelector), or change its policy"
             ),
         ),
+        false if passed_over => late(&refusal, line, &all),
         false => Finding::new(
             format!(
                 "the admission webhook {name} {}, and requests fail: {why}",
@@ -74,6 +78,25 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .seen("log", shorten(line, 400))
         .fail()
 }
+
+/// The finding of a webhook that is passed over when it does not answer in time.
+fn late(refusal: &Refusal<'_>, line: &str, all: &str) -> Finding {
+    let (name, why) = (refusal.name, refusal.why);
+    Finding::new(
+        format!(
+            "the admission webhook {name} {}: {LATE_WEBHOOK}, so leases are not renewed in time: {why}",
+            cause(line).says
+        ),
+        format!(
+            "{all}; delete that configuration now, or take leases and \"*\" out of its rules, exclude kube-system and kube-node-lease (namespaceSelector) and set timeoutSeconds: 1; failurePolicy: Ignore, which it has, does not shorten the wait; {}{}",
+            cause(line).fix,
+            endpoints(line)
+        ),
+    )
+}
+
+/// What such a webhook does that is passed over when it does not answer.
+pub(in crate::checks) const LATE_WEBHOOK: &str = "each request waits for its whole timeout";
 
 /// How the API server ends that cannot write its own roles (`pkg/registry/rbac/rest/storage_rbac.go`).
 const HOOK: &str = "PostStartHook \"rbac/bootstrap-roles\" failed";
@@ -222,6 +245,15 @@ mod tests {
         let line = "Unable to register node with API server: admission webhook \"nodes.acme.io\" denied the request: no";
         node.journal("kubelet.service", &[line]);
         node.assert("apiserver.webhooks", Status::Fail, "nodes.acme.io refuses");
+    }
+
+    #[test]
+    fn one_that_is_passed_over_after_its_timeout_explains_lost_leases() {
+        let mut node = Sample::control_plane();
+        let called = "failed calling webhook \"v.example\": failed to call webhook: Post \"https://v.v.svc:443/?timeout=10s\": context deadline exceeded";
+        let open = format!("Failed calling webhook, failing open v.example: {called}");
+        node.pod("kube-apiserver", "running").log = vec![open];
+        node.assert("apiserver.webhooks", Status::Fail, LATE_WEBHOOK);
     }
 
     #[test]

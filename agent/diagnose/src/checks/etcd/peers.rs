@@ -25,7 +25,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         looked += seen.len();
         let bad: Vec<&ReachSeen> = seen.iter().copied().filter(|it| !is_open(it)).collect();
         let Some(first) = bad.first() else { continue };
-        let finding = finding(member, first, &bad);
+        let ports = expected.iter().flat_map(|it| &it.peer_ports);
+        let finding = finding(member, first, &bad, &ports.copied().collect());
         // With those that it reaches, this member must be a majority.
         let hosts: BTreeSet<&str> = bad.iter().map(|it| it.host.as_str()).collect();
         let left = member.hosts.len().saturating_sub(hosts.len());
@@ -59,7 +60,12 @@ fn is_open(seen: &ReachSeen) -> bool {
     matches!(seen.result, Reached::Connected { .. })
 }
 
-fn finding(member: &ExpectedMember, first: &ReachSeen, bad: &[&ReachSeen]) -> Finding {
+fn finding(
+    member: &ExpectedMember,
+    first: &ReachSeen,
+    bad: &[&ReachSeen],
+    ports: &BTreeSet<u16>,
+) -> Finding {
     let (host, port, cluster) = (&first.host, first.port, &member.cluster);
     let (how, fix) = match &first.result {
         Reached::Refused => (
@@ -70,9 +76,12 @@ fn finding(member: &ExpectedMember, first: &ReachSeen, bad: &[&ReachSeen]) -> Fi
             "has no address".to_owned(),
             "etcd-manager writes its peers into /etc/hosts once they have found each other: look at that control plane, and at this one's /var/log/etcd.log".to_owned(),
         ),
-        Reached::TimedOut => ("does not answer".to_owned(), blocked(member)),
-        Reached::Unreachable { why } => (format!("cannot be reached: {why}"), blocked(member)),
-        Reached::Connected { .. } => ("answers".to_owned(), blocked(member)),
+        Reached::TimedOut => (
+            "does not answer: a security group, a network ACL or a filter of a host drops the packets, or its instance does not run".to_owned(),
+            blocked(ports),
+        ),
+        Reached::Unreachable { why } => (format!("cannot be reached: {why}"), blocked(ports)),
+        Reached::Connected { .. } => ("answers".to_owned(), blocked(ports)),
     };
     let summary = format!("etcd's peer {host}:{port} of {cluster} {how}");
     let rest = bad.iter().skip(1);
@@ -88,10 +97,17 @@ fn finding(member: &ExpectedMember, first: &ReachSeen, bad: &[&ReachSeen]) -> Fi
     })
 }
 
-fn blocked(member: &ExpectedMember) -> String {
-    let ports: Vec<String> = member.peer_ports.iter().map(u16::to_string).collect();
+/// The ports on which kops' etcd answers its clients, of which the other control planes are some.
+const OF_CLIENTS: [u16; 2] = [4001, 4002];
+
+fn blocked(ports: &BTreeSet<u16>) -> String {
+    let ports: Vec<String> = ports
+        .iter()
+        .chain(&OF_CLIENTS)
+        .map(u16::to_string)
+        .collect();
     format!(
-        "let the control planes' security group and network ACL in from the control planes on TCP {}; look for filters of the host's own: nft list ruleset; and whether the peer's instance still runs",
+        "let the control planes' security group and network ACL in from the control planes on TCP {}: aws ec2 authorize-security-group-ingress --group-id <security-group> --protocol tcp --port <port> --source-group <security-group>, or kops update cluster --yes, which writes its rules anew; look for filters of the host's own: nft list ruleset; and whether the peer's instance still runs",
         ports.join(", ")
     )
 }

@@ -1,6 +1,6 @@
 //! Checks of how much the machine has: processors, memory, swap, the kernel's limits.
 
-use super::{kernel_log, largest, limits};
+use super::{kernel_log, killed, largest, limits};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_setting, runs_kubernetes};
 use crate::checks::meminfo;
@@ -149,6 +149,13 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
             format!("for {average:.0} % of the last five minutes every process waited for memory");
         return match largest::of_host(node, total) {
             Some(largest) => Finding::new(format!("{waited}: {}", largest.what()), largest.fix()),
+            None if killed::by_the_machine(node).is_some() => {
+                let (who, fix) = killed::by_the_machine(node).unwrap_or_default();
+                Finding::new(
+                    format!("the machine has no memory left, and the kernel killed {who}; {waited}"),
+                    format!("{fix}, or {larger}"),
+                )
+            }
             None => Finding::new(
                 waited,
                 format!("systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {larger}"),
@@ -287,12 +294,8 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
             limited.len()
         ));
     }
-    let mut victims: Vec<&str> = global.iter().map(|line| victim(line)).collect();
-    victims.dedup();
-    let killed = format!(
-        "the machine ran out of memory, and the kernel killed {}",
-        victims.join(", ")
-    );
+    let (who, fix) = killed::by_the_machine(node).unwrap_or_default();
+    let killed = format!("the machine ran out of memory, and the kernel killed {who}");
     let total = meminfo::total_kib(node).unwrap_or(u64::MAX / 2);
     let finding = match largest::of_host(node, total) {
         Some(largest) => Finding::new(format!("{killed}: {}", largest.what()), largest.fix()),
@@ -341,7 +344,7 @@ fn beyond_its_limit(line: &str) -> Finding {
 }
 
 /// The program in `Killed process 4711 (java) total-vm:…`.
-fn victim(line: &str) -> &str {
+pub(super) fn victim(line: &str) -> &str {
     let after = line.split_once(" process ").map_or("", |(_, after)| after);
     let name = after
         .split_once('(')

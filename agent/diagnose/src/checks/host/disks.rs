@@ -1,10 +1,11 @@
 //! Checks of the machine's disks and filesystems.
 
-use super::growth::{all_images_are_used, partition, root_volume_fix, ungrown};
-use super::{features, kernel_log, largest_logs, latency};
+use super::growth::partition;
+use super::space::disk_space;
+use super::{features, kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
-use quake_model::facts::{SpaceFacts, Unseen};
+use quake_model::facts::Unseen;
 use quake_volumes::mounted_volume;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[
@@ -53,98 +54,6 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         judge: noexec,
     },
 ];
-
-/// Below this much a filesystem is full for the node: kubelet's own threshold for evictions of pods is a tenth, and a
-/// boot wants some hundred megabytes for its assets.
-const FULL: f64 = 0.03;
-/// Below this much kubelet begins to evict pods (`nodefs.available<10%`, its default).
-const SCARCE: f64 = 0.10;
-
-fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let spaces = node.survey().spaces.get()?;
-    // The volumes of etcd are grown and not tidied: `volumes.space` judges them.
-    let own = spaces
-        .iter()
-        .filter(|space| !space.path.starts_with("/mnt/master-"));
-    let rooms: Vec<(&SpaceFacts, f64)> = own.map(|space| (space, room(space))).collect();
-    let Some((space, left)) = rooms.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
-        return Verdict::skip("no filesystem was looked at");
-    };
-    let percent = left * 100.0;
-    let note = format!("{percent:.0} % of {} is free", space.path);
-    let small = rooms.iter().find_map(|(space, _)| ungrown(node, space));
-    if *left >= SCARCE {
-        return small.map_or_else(|| Verdict::ok(note), |small| small.finding().warn());
-    }
-    let what = match is_of_bytes(space) {
-        true => "is almost full",
-        false => "has almost no free inodes",
-    };
-    let full = format!("{} {what}: {percent:.1} % is free", space.path);
-    let logs = largest_logs::of(node, space).filter(|_| is_of_bytes(space));
-    let (full, tidy) = match &logs {
-        Some(logs) => (
-            format!("{full}; {}", logs.what()),
-            format!("{}; {}", logs.fix(), tidy(space)),
-        ),
-        None if is_of_bytes(space) && all_images_are_used(node) => (
-            format!("{full}, and every image is in use"),
-            root_volume_fix(node, space),
-        ),
-        None => (full, tidy(space)),
-    };
-    let finding = match ungrown(node, space).filter(|_| is_of_bytes(space)) {
-        Some(small) => Finding::new(
-            format!("{full}, and {}", small.what()),
-            format!("{}; {tidy}", small.fix()),
-        ),
-        None if matches!(space.path.as_str(), "/run" | "/tmp") => Finding::new(full, tidy),
-        None => Finding::new(full, format!("{tidy}; or grow the volume")),
-    };
-    let finding = finding
-        .seen(
-            "bytes free",
-            format_args!("{} of {}", space.bytes_free, space.bytes),
-        )
-        .seen(
-            "inodes free",
-            format_args!("{} of {}", space.inodes_free, space.inodes),
-        );
-    match *left < FULL {
-        true => finding.fail(),
-        false => finding.warn(),
-    }
-}
-
-/// How room is made on a filesystem.
-fn tidy(space: &SpaceFacts) -> String {
-    const ALL: &str = "journalctl --vacuum-size=200M; crictl rmi --prune; quake-agent store gc";
-    let path = &space.path;
-    match path.as_str() {
-        "/run" => "du -xh -d2 /run | sort -h | tail shows what fills it (a journal without a disk: journalctl --vacuum-size=50M); mount -o remount,size=50% /run".to_owned(),
-        "/tmp" => "du -xh -d2 /tmp | sort -h | tail shows what fills it; systemd-tmpfiles --clean".to_owned(),
-        "/boot" => "apt-get autoremove --purge, or dnf remove --oldinstallonly, removes old kernels".to_owned(),
-        _ if !is_of_bytes(space) => format!(
-            "du --inodes -xd4 {path} | sort -n | tail shows which directory has the many files; {ALL}"
-        ),
-        _ => ALL.to_owned(),
-    }
-}
-
-/// Whether bytes are scarcer than inodes.
-fn is_of_bytes(space: &SpaceFacts) -> bool {
-    let (bytes, inodes) = (space.bytes.max(1) as f64, space.inodes.max(1) as f64);
-    space.bytes_free as f64 / bytes <= space.inodes_free as f64 / inodes || space.inodes == 0
-}
-
-/// How much of a filesystem is free, of bytes or of inodes, whichever is scarcer.
-fn room(space: &SpaceFacts) -> f64 {
-    let share = |free: u64, all: u64| match all {
-        0 => 1.0,
-        all => free as f64 / all as f64,
-    };
-    share(space.bytes_free, space.bytes).min(share(space.inodes_free, space.inodes))
-}
 
 /// What the kernel writes of a disk or a filesystem with errors.
 const ERRORS: &[&str] = &[
@@ -196,10 +105,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
                     "terminate the instance, and the next one attaches {volume}; or: umount -l {target}, aws ec2 attach-volume --volume-id {volume} --instance-id <id> --device /dev/xvdz, then: systemctl restart quake-agent.service"
                 ),
             ),
-            None => Finding::new(
-                format!("{source} at {target} turned read-only"),
-                "replace the instance; of a volume with data, take a snapshot first, then: umount, fsck -f, mount",
-            ),
+            None => turned_finding(mount),
         }
         .seen("filesystem", &mount.facts.filesystem);
         let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
@@ -331,6 +237,17 @@ fn is_of(line: &str, mount: &Mount) -> bool {
     })
 }
 
+/// A filesystem that the kernel made read-only because its disk failed.
+fn turned_finding(mount: &Mount) -> Finding {
+    Finding::new(
+        format!(
+            "{} at {} turned read-only: its disk did not answer or had errors, and the kernel gave up the journal",
+            mount.facts.source, mount.facts.target
+        ),
+        "replace the instance (kubectl drain, then terminate it), or reboot, so that fsck repairs it: mount -o remount,rw does not; of a volume with data, take a snapshot first, then: umount, fsck -f, mount; aws ec2 describe-volume-status shows the volume; nvme_core.io_timeout=4294967295 on the kernel's command line keeps a slow volume from this",
+    )
+}
+
 /// Directories that the node's programs write to.
 const WRITTEN: &[&str] = &[
     "/var/lib",
@@ -353,6 +270,18 @@ fn not_writable(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
             continue;
         };
         let target = &mount.facts.target;
+        let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
+        let turned = log.iter().rev().find(|line| {
+            is_of(line, &mount)
+                && ["read-only", "Aborting journal", "Shutting down"]
+                    .iter()
+                    .any(|words| line.contains(words))
+        });
+        if turned.is_some() {
+            return Ok(Some(
+                turned_finding(&mount).seen("kernel log", kernel_log::last(&log)),
+            ));
+        }
         let finding = Finding::new(
             format!("{target} holds {path} and is mounted read-only"),
             format!("mount -o remount,rw {target}; fix its line in /etc/fstab"),

@@ -32,9 +32,33 @@ pub(super) fn newer(node: &Node<'_>) -> Option<Finding> {
         format!(
             "{kernel} is too old for the {kind}{place}: a newer mkfs made it with features{features} that it does not know"
         ),
-        "use an image with a newer kernel (mkfs.xfs since 5.15 turns on bigtime and inobtcount, which want Linux 5.10), or pin the CSI driver whose mkfs is older; a new volume may be formatted without them: mkfs.xfs -m bigtime=0,inobtcount=0,reflink=0, mkfs.ext4 -O ^metadata_csum_seed,^orphan_file; the volume is not damaged",
+        fix(&kind, rest),
     );
     Some(finding.seen("kernel log", kernel_log::last(&log)))
+}
+
+/// Features of XFS without which a kernel cannot mount, the bit and the first Linux that knows it (`fs/xfs/libxfs/xfs_format.h`).
+const OF_XFS: &[(u32, &str, &str)] = &[
+    (0x100, "metadir", "6.13"),
+    (0x80, "parent", "6.10"),
+    (0x40, "exchrange", "6.10"),
+    (0x20, "nrext64", "5.19"),
+    (0x8, "bigtime", "5.10"),
+];
+
+fn fix(kind: &str, said: &str) -> String {
+    if kind != "xfs" {
+        return "use an image with a newer kernel, or pin the CSI driver whose mkfs is older; a new volume may be formatted without them: mkfs.ext4 -O ^metadata_csum_seed,^orphan_file; the volume is not damaged".to_owned();
+    }
+    let bits = between(said, "(0x", ")").and_then(|bits| u32::from_str_radix(bits, 16).ok());
+    let needs = bits.and_then(|bits| OF_XFS.iter().find(|(bit, ..)| bits & bit != 0));
+    let newer = match needs {
+        Some((_, name, since)) => format!("Linux {since} or later, which knows {name}"),
+        None => "Linux 6.1 or later".to_owned(),
+    };
+    format!(
+        "use an image with a newer kernel: {newer} (spec.image of the instance group, then kops rolling-update); for new volumes of the EBS CSI driver set node.legacyXFS=true (--legacy-xfs=true); by hand: mkfs.xfs -m bigtime=0,inobtcount=0,reflink=0 -i nrext64=0; the volume is not damaged: one that is new and empty is deleted and made again"
+    )
 }
 
 fn between<'a>(text: &'a str, from: &str, to: &str) -> Option<&'a str> {

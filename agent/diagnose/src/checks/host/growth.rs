@@ -16,6 +16,8 @@ pub(super) struct Ungrown {
     bytes: u64,
     disk: String,
     disk_bytes: u64,
+    /// Whether cloud-init found no program that grows a partition.
+    lacks_tool: bool,
 }
 
 /// Whether the filesystem of a space did not grow with its disk.
@@ -39,7 +41,17 @@ pub(super) fn ungrown(node: &Node<'_>, space: &SpaceFacts) -> Option<Ungrown> {
         bytes: space.bytes,
         disk: device.path.clone(),
         disk_bytes: device.size_bytes,
+        lacks_tool: lacks_tool(node),
         mount,
+    })
+}
+
+/// Whether cloud-init says that it has no program that grows a partition (`cloudinit/config/cc_growpart.py`).
+fn lacks_tool(node: &Node<'_>) -> bool {
+    let logs = node.survey().logs.ok();
+    let mut lines = logs.into_iter().flat_map(|logs| logs.values().flatten());
+    lines.any(|line| {
+        line.contains("No resizers available") || line.contains("unable to find resizer")
     })
 }
 
@@ -85,6 +97,7 @@ impl Ungrown {
 
     /// How it is grown.
     pub(super) fn fix(&self) -> String {
+        const NOT_THERE: &str = "apt-get install -y cloud-guest-utils (dnf install -y cloud-utils-growpart) brings growpart, and belongs into the image; ";
         let (source, target) = (&self.mount.facts.source, &self.mount.facts.target);
         let grow = match self.mount.facts.filesystem.as_str() {
             "xfs" => format!("xfs_growfs {target}"),
@@ -94,7 +107,8 @@ impl Ungrown {
         match partition(source, &self.disk) {
             Some("") | None => grow,
             Some(number) => format!(
-                "growpart {} {number} && {grow} (where / is full, first: mount -t tmpfs tmpfs /tmp)",
+                "{}growpart {} {number} && {grow} (where / is full, first: mount -t tmpfs tmpfs /tmp)",
+                if self.lacks_tool { NOT_THERE } else { "" },
                 self.disk
             ),
         }

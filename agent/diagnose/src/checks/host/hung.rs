@@ -61,6 +61,9 @@ const STACK: usize = 40;
 /// What a function of a stack ends with.
 const FRAME: &str = "+0x";
 
+/// What names the work of a kworker, which says what it waits for where it shows no stack.
+const QUEUE: &str = "Workqueue: ";
+
 /// What stands in a stack of each kind. Of several that fit the first counts: what waits for a scanner does so as it opens a
 /// file of a disk.
 const STACKS: &[(Kind, &[&str])] = &[
@@ -146,7 +149,7 @@ pub(super) fn waits<'a>(node: &Node<'a>) -> Vec<Wait<'a>> {
     let waits = hung.map(|(at, line)| {
         let rest = log[at + 1..].iter().take(STACK);
         let stack = rest.take_while(|line| !line.contains(HUNG) && !line.contains(LOCKUP));
-        let frames = stack.filter(|line| line.contains(FRAME));
+        let frames = stack.filter(|line| line.contains(FRAME) || line.contains(QUEUE));
         let frames: Vec<&'a str> = frames.map(String::as_str).collect();
         let mut wait = Wait {
             kind: Kind::Unknown,

@@ -59,7 +59,7 @@ fn no_watches(node: &Node<'_>) -> Option<Finding> {
     let units = ["kubelet.service", "containerd.service", "docker.service"];
     let mut lines = units.iter().flat_map(|unit| node.journal(unit)).rev();
     let line = lines.find(|line| {
-        line.contains("inotify")
+        (line.contains("inotify") || line.contains("fsnotify"))
             && (line.contains("too many open files") || line.contains("no space left on device"))
     })?;
     let key = match line.contains("too many open files") {
@@ -138,12 +138,22 @@ fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
         if let (Some(used), Some(most)) = (used, most)
             && used as f64 > most as f64 * NEAR
         {
-            let summary = format!("{used} {what}, and {key} allows {most}");
+            let pod = pod_without_threads(node).filter(|_| what == "threads run");
+            let summary = match &pod {
+                Some(pod) => format!(
+                    "{used} {what}, and {key} allows {most}: the pod {pod} makes more and more"
+                ),
+                None => format!("{used} {what}, and {key} allows {most}"),
+            };
             let more = most.saturating_mul(4);
             let raise = format!(
                 "raise the limit: echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system"
             );
             let fix = match key.starts_with("fs.aio") {
+                _ if pod.is_some() => format!(
+                    "kubectl delete pod of {} ends them; mend what makes so many there, and set podPidsLimit: 4096 in spec.kubelet, so that one pod cannot have them all; ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail counts them; at need {raise}",
+                    pod.as_deref().unwrap_or_default()
+                ),
                 true => format!("{raise}; or move one of the databases to another node"),
                 false => format!(
                     "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; {raise}"
@@ -216,6 +226,16 @@ const NO_THREAD: &[&str] = &[
     "fork/exec",
 ];
 
+/// A pod that logs that it can make no more threads: where the whole machine has none left, it is the one that made them.
+fn pod_without_threads(node: &Node<'_>) -> Option<String> {
+    let says = |line: &String| {
+        line.contains("pthread_create failed") || line.contains("unable to create native thread")
+    };
+    let mut pods = node.pods().filter(|pod| pod.namespace != "kube-system");
+    let pod = pods.find(|pod| pod.log.iter().any(says))?;
+    Some(format!("{}/{}", pod.namespace, pod.name))
+}
+
 /// A program that could not start a process or a thread, where the kernel named no control group.
 fn no_threads(node: &Node<'_>) -> Option<Finding> {
     let says = |line: &&String| {
@@ -267,7 +287,7 @@ fn low_tasks(node: &Node<'_>) -> Option<Finding> {
 
 /// A unit that may open no more files.
 fn no_files(node: &Node<'_>) -> Option<Finding> {
-    let says = |line: &&String| line.contains("too many open files") && !line.contains("inotify");
+    let says = |line: &&String| line.contains("too many open files") && !line.contains("notify");
     let (unit, line) = UNITS.iter().find_map(|unit| {
         let line = node.journal(unit).iter().rev().find(says)?;
         Some((*unit, line))

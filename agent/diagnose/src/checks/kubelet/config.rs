@@ -2,6 +2,7 @@
 
 use super::fields;
 use super::flags::{ENVIRONMENT, flags};
+use crate::checks::changed;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::command_flags::Flags;
 use crate::checks::kubelet_config::kubelet_configuration;
@@ -121,7 +122,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
     let flags = flags(node)?;
     if let Some(version) = stage::version(node)
-        && let Some(finding) = flag_that_is_gone(&flags, version)
+        && let Some(finding) = flag_that_is_gone(node, &flags, version)
     {
         return finding.fail();
     }
@@ -158,7 +159,11 @@ fn read<'a>(node: &Node<'a>, config: &str, flags: &Flags) -> Result<Reading<'a>,
     })
 }
 
-fn flag_that_is_gone(flags: &Flags, version: KubernetesVersion) -> Option<Finding> {
+fn flag_that_is_gone(
+    node: &Node<'_>,
+    flags: &Flags,
+    version: KubernetesVersion,
+) -> Option<Finding> {
     let is_set = |gone: &&Gone| {
         let mut values = flags.all(gone.flag);
         version.at_least(1, gone.since)
@@ -173,10 +178,18 @@ fn flag_that_is_gone(flags: &Flags, version: KubernetesVersion) -> Option<Findin
         "kubelet {version} has no {shown} any more: it is gone since 1.{}",
         gone.since
     );
-    let fix = format!(
-        "take it out of the cluster spec's kubelet section ({}); then: systemctl restart quake-agent.service",
-        gone.instead
-    );
+    // The boot wrote it by the spec, unless somebody came after it.
+    let mut by_hand = changed::files(node).into_iter();
+    let fix = match by_hand.any(|(path, _)| path == ENVIRONMENT) {
+        true => format!(
+            "take it out of {ENVIRONMENT} ({}), then: systemctl restart kubelet.service (systemctl restart quake-agent.service writes the file as the spec has it); take it out of the cluster spec's kubelet section too if it is there",
+            gone.instead
+        ),
+        false => format!(
+            "take it out of the cluster spec's kubelet section ({}); then: systemctl restart quake-agent.service",
+            gone.instead
+        ),
+    };
     Some(Finding::new(summary, fix).seen("file", ENVIRONMENT))
 }
 

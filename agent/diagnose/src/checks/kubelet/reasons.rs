@@ -165,14 +165,14 @@ pub(super) const FATAL: &[KnownLine] = &[
         fix: "the line names it; have its slice made before kubelet (systemctl start kube-reserved.slice), or take kube-reserved and system-reserved out of kubelet.enforceNodeAllocatable, kubeReservedCgroup and systemReservedCgroup of the cluster spec",
     },
     KnownLine {
+        parts: &["invalid kernel flag"],
+        means: "protectKernelDefaults is on, and a sysctl is not as it wants",
+        fix: "sysctl -w vm.overcommit_memory=1 vm.panic_on_oom=0 kernel.panic=10 kernel.panic_on_oops=1, and kubelet starts at its next try; take the keys that the line names out of the file in /etc/sysctl.d that sets them otherwise (grep -rE 'overcommit_memory|kernel.panic' /etc/sysctl.d /etc/sysctl.conf /usr/lib/sysctl.d), or they come back; protectKernelDefaults stays on",
+    },
+    KnownLine {
         parts: &["Failed to start ContainerManager"],
         means: "it cannot set up its control groups",
         fix: "the line's end says why: a controller that is missing (host.cgroup), sysctls that it may not set (protectKernelDefaults), or reserved resources that do not fit",
-    },
-    KnownLine {
-        parts: &["invalid kernel flag"],
-        means: "protectKernelDefaults is on, and a sysctl is not as it wants",
-        fix: "let the agent set it (the cluster spec's sysctls): vm.overcommit_memory=1, vm.panic_on_oom=0, kernel.panic=10, kernel.panic_on_oops=1",
     },
     KnownLine {
         parts: &["unable to load client CA file"],
@@ -259,7 +259,7 @@ pub(in crate::checks) const AWAY: &[KnownLine] = &[
     KnownLine {
         parts: &["x509: certificate signed by unknown authority"],
         means: "the API server's certificate is of another CA than its kubeconfig's",
-        fix: "the cluster's CA was changed, or the name leads to another cluster: systemctl restart quake-agent.service fetches the CA anew",
+        fix: "the cluster's CA was changed, or the name leads to another cluster: systemctl restart quake-agent.service fetches the CA anew; roll nodes that were there before the change: kops rolling-update cluster --instance-group <group> --cloudonly --force --yes; next time rotate in steps, so that all nodes trust both CAs before the new one is used (kops create keypair, roll, kops promote keypair, roll, kops distrust keypair)",
     },
     KnownLine {
         parts: &["x509: certificate has expired or is not yet valid"],

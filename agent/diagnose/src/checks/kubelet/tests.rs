@@ -63,7 +63,7 @@ fn a_kubelet_that_ends_says_why() {
         ),
         (
             "E1 \"Failed to start ContainerManager\" err=\"invalid kernel flag: vm/overcommit_memory\"",
-            "control groups",
+            "a sysctl is not as it wants",
         ),
         (
             "listen tcp 127.0.0.1:10248: bind: address already in use",

@@ -3,7 +3,7 @@
 use super::collected::{KERNEL, Log};
 use super::errors::Threshold;
 use super::ids::ids;
-use super::line::Level;
+use super::line::{Level, is_of_another};
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
 use crate::checks::innermost::{innermost, is_in_line, meaning};
@@ -139,7 +139,9 @@ fn hits<'a>(log: &'a Log<'a>, threshold: Threshold) -> Vec<Hit<'a>> {
                 .filter(|row| !row.from.is_empty())
                 .or_else(|| outer_row(line)),
         };
-        let Some(row) = row else { continue };
+        let Some(row) = row.filter(|row| !is_of_another(&log.name, row)) else {
+            continue;
+        };
         if threshold.is_over(log, index) {
             if !log.is_of_start(index) {
                 *earlier.entry(row.means).or_default() += 1;
@@ -147,9 +149,8 @@ fn hits<'a>(log: &'a Log<'a>, threshold: Threshold) -> Vec<Hit<'a>> {
             continue;
         }
         // systemd says that of what ended for another reason.
-        if !AFTERWARDS.iter().any(|words| line.contains(words)) {
-            last = row.means;
-        }
+        let is_later = AFTERWARDS.iter().any(|words| line.contains(words));
+        last = if is_later { last } else { row.means };
         let hit = by_row.entry(row.means).or_insert(Hit {
             log,
             line,

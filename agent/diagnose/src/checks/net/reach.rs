@@ -6,6 +6,8 @@ use crate::checks::static_pods;
 use quake_model::facts::{ReachSeen, Reached, TlsSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::redact::scrub;
+use std::collections::BTreeSet;
+use std::net::Ipv4Addr;
 
 /// What stands before every connection.
 const WAYS: &[&str] = &["net.links", "net.routes", "time.sync", "dns.names"];
@@ -204,7 +206,10 @@ fn mirrors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let lost = assets
         .iter()
         .find(|asset| !asset.hosts.is_empty() && asset.hosts.iter().all(|host| is_bad(host)));
-    let mut finding = finding(first, &bad);
+    let mut finding = match no_way_out(node, &bad) {
+        Some(finding) => finding,
+        None => finding(first, &bad),
+    };
     let needs_them = !node.has_done(quake_model::phase::Phase::Assets);
     match lost {
         Some(asset) if needs_them => {
@@ -215,6 +220,45 @@ fn mirrors(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Some(asset) => finding.seen("fetched already", &asset.name).warn(),
         None => finding.warn(),
     }
+}
+
+/// The finding where several hosts beyond the VPC are silent: then none of them is the cause.
+fn no_way_out(node: &Node<'_>, bad: &[Unusable<'_>]) -> Option<Finding> {
+    let is_silent = |one: &&Unusable<'_>| matches!(one.seen.result, Reached::TimedOut);
+    let tried = bad
+        .iter()
+        .filter(is_silent)
+        .map(|one| one.seen.host.as_str());
+    let logged = ["containerd.service", "docker.service", "kubelet.service"];
+    let lines = logged.iter().flat_map(|unit| node.journal(unit));
+    let hosts: BTreeSet<&str> = tried
+        .chain(lines.filter_map(|line| silent_host(line)))
+        .collect();
+    if hosts.len() < 2 {
+        return None;
+    }
+    let named: Vec<&str> = hosts.into_iter().collect();
+    let named = named.join(", ");
+    Some(Finding::new(
+        format!(
+            "this node has no way out of its VPC: {named} do not answer, each at an address of its own"
+        ),
+        "aws ec2 describe-route-tables --filters Name=association.subnet-id,Values=$(aws ec2 describe-instances --instance-ids <id> --query 'Reservations[].Instances[].SubnetId' --output text): the route 0.0.0.0/0 has to lead to a NAT gateway that is there; where its state is blackhole or it is missing: aws ec2 replace-route --route-table-id <table> --destination-cidr-block 0.0.0.0/0 --nat-gateway-id <gateway>, or kops update cluster --yes; then the security group's egress and the network ACL on 443; or name mirrors in the VPC",
+    ))
+}
+
+/// The host of a line in which a connection to a public address timed out: `Head "https://HOST/…": dial tcp ADDRESS:443: i/o timeout`.
+fn silent_host(line: &str) -> Option<&str> {
+    let (before, address) = line.split_once("dial tcp ")?;
+    let (address, rest) = address.split_once(':')?;
+    let address: Ipv4Addr = address.parse().ok()?;
+    let is_public = !address.is_private() && !address.is_loopback() && !address.is_link_local();
+    let host = before
+        .rsplit_once("https://")?
+        .1
+        .split(['/', '"', '\\'])
+        .next()?;
+    (is_public && rest.contains("i/o timeout")).then_some(host)
 }
 
 /// Why a host is of no use; `None` when it can be used.

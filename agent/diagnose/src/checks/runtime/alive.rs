@@ -96,6 +96,16 @@ pub(super) const REASONS: &[KnownLine] = &[
         fix: "mv /var/lib/docker/network/files/local-kv.db /root/, then: systemctl restart docker.service (it makes a new one, and kubelet makes the pods' sandboxes anew); images and containers of /var/lib/docker stay",
     },
     KnownLine {
+        parts: &["panic: freepages"],
+        means: "its database /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db is damaged, as after a hard stop, and it crashes as it opens it",
+        fix: "systemctl stop kubelet.service containerd.service; mv /var/lib/containerd /var/lib/containerd.bad; reboot (the shims of before go), and containerd makes a new one and pulls the images again; or replace the instance; kubelet and the configuration are not the cause",
+    },
+    KnownLine {
+        parts: &["go.etcd.io/bbolt", ".go:"],
+        means: "its database /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db is damaged, as after a hard stop, and it crashes as it opens it",
+        fix: "systemctl stop kubelet.service containerd.service; mv /var/lib/containerd /var/lib/containerd.bad; reboot (the shims of before go), and containerd makes a new one and pulls the images again; or replace the instance; kubelet and the configuration are not the cause",
+    },
+    KnownLine {
         parts: &["panic:"],
         means: "it crashed",
         fix: "journalctl -b -u containerd.service -u docker.service has the trace; after a hard stop a damaged database in /var/lib/containerd may be why: replace the instance",

@@ -13,8 +13,21 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
     let is_containerd = is_containerd(node) == Some(true);
     if let Some(line) = refusal(node) {
-        let fix = "set the same driver for both: kubelet's cgroupDriver, and exec-opts native.cgroupdriver of docker";
-        let summary = "kubelet does not start: its cgroup driver is not the runtime's";
+        // `kubelet cgroup driver: "cgroupfs" is different from docker cgroup driver: "systemd"`
+        let drivers: Vec<&str> = line.split("driver: ").skip(1).collect();
+        let driver = |place: usize| {
+            let said = drivers
+                .get(place)
+                .map(|it| it.trim_start_matches(['"', '\\']));
+            said.and_then(|it| it.split(['"', '\\', ' ']).next())
+                .unwrap_or("another")
+        };
+        let (own, other) = (driver(0), driver(1));
+        let fix = format!(
+            "give docker the driver of kubelet: take native.cgroupdriver={other} out of exec-opts in /etc/docker/daemon.json or of ExecStart in a drop-in of docker.service (or write {own} there), then: systemctl restart docker.service; change kubelet's (kubelet.cgroupDriver: {other} in the cluster spec) only for new nodes, not where pods run"
+        );
+        let summary =
+            format!("kubelet does not start: its cgroup driver is {own}, and docker's is {other}");
         return Finding::new(summary, fix).seen("journal", line).fail();
     }
     let of_kubelet = kubelet::cgroup_driver(node)?;

@@ -75,6 +75,39 @@ fn slewing(node: &Node<'_>) -> Option<Reason> {
     })
 }
 
+/// Where EC2 gives the time (Amazon Time Sync Service), by IPv4 and IPv6.
+const OF_AMAZON: [&str; 2] = ["169.254.169.123", "fd00:ec2::123"];
+
+/// The servers of others that chrony follows, in the configuration or by its log.
+fn foreign(node: &Node<'_>) -> Option<Reason> {
+    let (file, text) = chrony_conf(node)?;
+    let lines = text.lines().map(str::trim);
+    let is_source = |line: &&str| {
+        let mut words = line.split_whitespace();
+        matches!(words.next(), Some("server" | "pool" | "peer"))
+            && words.next().is_some_and(|host| !OF_AMAZON.contains(&host))
+    };
+    let named: Vec<&str> = lines.filter(is_source).collect();
+    let hosts: Vec<&str> = named
+        .iter()
+        .filter_map(|line| line.split_whitespace().nth(1))
+        .collect();
+    // The pools that distributions set are right.
+    let is_own = |host: &&str| !host.contains("pool.ntp.org") && !host.ends_with("ubuntu.com");
+    let own: Vec<&str> = hosts.iter().copied().filter(is_own).collect();
+    if own.is_empty() || text.contains(OF_AMAZON[0]) {
+        return None;
+    }
+    let own = own.join(", ");
+    Some((
+        format!("chrony follows {own}, whose time is wrong"),
+        format!(
+            "take {own} out of {file} and write `server 169.254.169.123 prefer iburst minpoll 4 maxpoll 4` there, then: systemctl restart chrony (chronyd) && chronyc makestep; chronyc sources -v shows whom it follows; have the time of {own} put right"
+        ),
+        format!("{file}: {}", named.join("; ")),
+    ))
+}
+
 /// chrony's configuration, and the file that it is in.
 fn chrony_conf<'a>(node: &Node<'a>) -> Option<(&'static str, &'a str)> {
     let mut files = FILES.iter();
@@ -94,6 +127,6 @@ pub(super) fn reason(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
             let fix = format!("{}{source}", finding.fix);
             Some((finding.summary, fix, daemon::NONE.to_owned()))
         }
-        None => slewing(node),
+        None => slewing(node).or_else(|| foreign(node)),
     })
 }

@@ -4,7 +4,7 @@ use super::super::check::{Finding, Verdict};
 use super::super::node::{Mount, Node};
 use super::chosen::concerns;
 use super::device;
-use quake_model::facts::{SpaceFacts, Unseen};
+use quake_model::facts::{EntryKind, SpaceFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
 use quake_volumes::{mounted_volume, volume_at};
@@ -90,6 +90,40 @@ const FULL: f64 = 0.03;
 /// Below this share it is time to grow it.
 const SCARCE: f64 = 0.10;
 
+fn gib(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 30)
+}
+
+/// Directories of a volume that are etcd's and etcd-manager's, and the agent's.
+const OF_ETCD: &[&str] = &[
+    "data",
+    "var",
+    "state",
+    "pki",
+    "etcd",
+    "lost+found",
+    ".quake-agent",
+];
+
+/// The largest files of a volume that are not etcd's, and how much all of them take, if that is a tenth of it.
+fn foreign(node: &Node<'_>, space: &SpaceFacts) -> Option<(String, u64)> {
+    const SHOWN: usize = 3;
+    let folder = format!("{}/", space.path);
+    let entries = node.survey().entries.iter();
+    let mut files: Vec<(&str, u64)> = entries
+        .filter(|(_, entry)| entry.kind == EntryKind::File)
+        .filter_map(|(path, entry)| {
+            let inside = path.strip_prefix(&folder)?;
+            let first = inside.split('/').next().unwrap_or_default();
+            (!OF_ETCD.contains(&first)).then_some((path.as_str(), entry.size))
+        })
+        .collect();
+    files.sort_by_key(|(_, size)| std::cmp::Reverse(*size));
+    let all: u64 = files.iter().map(|(_, size)| size).sum();
+    let shown: Vec<&str> = files.iter().take(SHOWN).map(|(path, _)| *path).collect();
+    (all > space.bytes / 10).then(|| (shown.join(", "), all))
+}
+
 pub(super) fn space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(skip) = concerns(node)? {
         return Ok(skip);
@@ -113,12 +147,36 @@ pub(super) fn space(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::ok(format!("{percent:.0} % of {path} is free"));
     }
     let volume_id = volume_at(path).unwrap_or(path);
-    let finding = Finding::new(
-        format!("{path} is almost full: {percent:.1} % is free"),
-        format!("aws ec2 modify-volume --volume-id {volume_id} --size <GiB>, then: systemctl restart quake-agent.service grows the filesystem; or look for what is not etcd's: du -xsh {path}/*"),
-    )
-    .seen("bytes free", format_args!("{} of {}", least.bytes_free, least.bytes))
-    .seen("inodes free", format_args!("{} of {}", least.inodes_free, least.inodes));
+    let full = format!("{path} is almost full: {percent:.1} % is free");
+    // etcd's own quota is 8 GiB at most; twice the size leaves room for its log and snapshots.
+    let size = (least.bytes >> 30).max(10) * 2;
+    let grow = format!(
+        "aws ec2 modify-volume --volume-id {volume_id} --size {size}, then: systemctl restart quake-agent.service grows the filesystem"
+    );
+    let (what, fix) = match foreign(node, least) {
+        Some((files, bytes)) => (
+            format!(
+                "{full}; {:.1} GiB of it are no files of etcd's: {files}",
+                gib(bytes)
+            ),
+            format!(
+                "move them to another disk or to S3, and have what writes them write there; kubelet starts etcd again by itself; never touch member/; only if they must stay: {grow}"
+            ),
+        ),
+        None => (
+            full,
+            format!("look for what is not etcd's first: du -xsh {path}/*; else {grow}"),
+        ),
+    };
+    let finding = Finding::new(what, fix)
+        .seen(
+            "bytes free",
+            format_args!("{} of {}", least.bytes_free, least.bytes),
+        )
+        .seen(
+            "inodes free",
+            format_args!("{} of {}", least.inodes_free, least.inodes),
+        );
     match left < FULL {
         true => finding.fail(),
         false => finding.warn(),

@@ -213,7 +213,7 @@ fn peers_that_are_blocked_fail_where_no_majority_is_left() {
     survey.reach = Seen::Yes(peers(&Reached::TimedOut));
     assert_eq!(
         says(id, &survey),
-        "fail: etcd's peer etcd-b.internal.c.example.com:2380 of main does not answer"
+        "fail: etcd's peer etcd-b.internal.c.example.com:2380 of main does not answer: a security group, a network ACL or a filter of a host drops the packets, or its instance does not run"
     );
     let mut one = peers(&Reached::Connected { tls: None });
     one[2].result = Reached::Refused;

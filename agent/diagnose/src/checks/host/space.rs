@@ -1,0 +1,131 @@
+//! `host.disk-space`: how much room filesystems have, of bytes and of inodes, and what takes it.
+
+use super::growth::{all_images_are_used, root_volume_fix, ungrown};
+use super::largest_logs;
+use crate::checks::check::{Finding, Verdict};
+use crate::checks::node::Node;
+use quake_model::facts::{EntryKind, SpaceFacts, Unseen};
+
+/// Below this much a filesystem is full for the node: kubelet's own threshold for evictions of pods is a tenth, and a
+/// boot wants some hundred megabytes for its assets.
+const FULL: f64 = 0.03;
+/// Below this much kubelet begins to evict pods (`nodefs.available<10%`, its default).
+const SCARCE: f64 = 0.10;
+
+pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let spaces = node.survey().spaces.get()?;
+    // The volumes of etcd are grown and not tidied: `volumes.space` judges them.
+    let own = spaces
+        .iter()
+        .filter(|space| !space.path.starts_with("/mnt/master-"));
+    let rooms: Vec<(&SpaceFacts, f64)> = own.map(|space| (space, room(space))).collect();
+    let Some((space, left)) = rooms.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Verdict::skip("no filesystem was looked at");
+    };
+    let percent = left * 100.0;
+    let note = format!("{percent:.0} % of {} is free", space.path);
+    let small = rooms.iter().find_map(|(space, _)| ungrown(node, space));
+    if *left >= SCARCE {
+        return small.map_or_else(|| Verdict::ok(note), |small| small.finding().warn());
+    }
+    let what = match is_of_bytes(space) {
+        true => "is almost full",
+        false => "has almost no free inodes",
+    };
+    let full = format!("{} {what}: {percent:.1} % is free", space.path);
+    let (full, tidy) = what_fills(node, space, full);
+    let finding = match ungrown(node, space).filter(|_| is_of_bytes(space)) {
+        Some(small) => Finding::new(
+            format!("{full}, and {}", small.what()),
+            format!("{}; {tidy}", small.fix()),
+        ),
+        None if matches!(space.path.as_str(), "/run" | "/tmp") => Finding::new(full, tidy),
+        None => Finding::new(full, format!("{tidy}; or grow the volume")),
+    };
+    let finding = finding
+        .seen(
+            "bytes free",
+            format_args!("{} of {}", space.bytes_free, space.bytes),
+        )
+        .seen(
+            "inodes free",
+            format_args!("{} of {}", space.inodes_free, space.inodes),
+        );
+    match *left < FULL {
+        true => finding.fail(),
+        false => finding.warn(),
+    }
+}
+
+/// What fills it, as far as that is seen, and how room is made.
+fn what_fills(node: &Node<'_>, space: &SpaceFacts, full: String) -> (String, String) {
+    let many = many_files(node, space).filter(|_| !is_of_bytes(space));
+    let logs = largest_logs::of(node, space).filter(|_| is_of_bytes(space));
+    match &logs {
+        Some(logs) => (
+            format!("{full}; {}", logs.what()),
+            format!("{}; {}", logs.fix(), tidy(space)),
+        ),
+        None if is_of_bytes(space) && all_images_are_used(node) => (
+            format!("{full}, and every image is in use"),
+            match ungrown(node, space) {
+                Some(_) => "a larger volume is not needed".to_owned(),
+                None => root_volume_fix(node, space),
+            },
+        ),
+        None => match many {
+            Some((folder, mib)) => (
+                format!(
+                    "{full}; the directory {folder} alone takes {mib} MiB for its names, which is very many files"
+                ),
+                format!(
+                    "find {folder} -xdev -type f -delete, unless they are needed, and stop what makes them (of maildrop: MAILTO=\"\" in the crontab, or a postfix that runs); {}",
+                    tidy(space)
+                ),
+            ),
+            None => (full, tidy(space)),
+        },
+    }
+}
+
+/// The directory whose own size is that of the most names, where that is hundreds of thousands, and its size in MiB.
+fn many_files(node: &Node<'_>, space: &SpaceFacts) -> Option<(String, u64)> {
+    // A name takes some 40 bytes in ext4.
+    const LARGE: u64 = 8 << 20;
+    let entries = node.survey().entries.iter();
+    let folders = entries.filter(|(path, entry)| {
+        entry.kind == EntryKind::Directory && entry.size >= LARGE && path.starts_with(&space.path)
+    });
+    let (folder, entry) = folders.max_by_key(|(_, entry)| entry.size)?;
+    Some((folder.clone(), entry.size >> 20))
+}
+
+/// How room is made on a filesystem.
+fn tidy(space: &SpaceFacts) -> String {
+    const ALL: &str = "journalctl --vacuum-size=200M; crictl rmi --prune; quake-agent store gc";
+    let path = &space.path;
+    match path.as_str() {
+        "/run" => "du -xh -d2 /run | sort -h | tail shows what fills it (a journal without a disk: journalctl --vacuum-size=50M); mount -o remount,size=50% /run".to_owned(),
+        "/tmp" => "du -xh -d2 /tmp | sort -h | tail shows what fills it; systemd-tmpfiles --clean".to_owned(),
+        "/boot" => "apt-get autoremove --purge, or dnf remove --oldinstallonly, removes old kernels".to_owned(),
+        _ if !is_of_bytes(space) => format!(
+            "du --inodes -xd4 {path} | sort -n | tail shows which directory has the many files; {ALL}"
+        ),
+        _ => ALL.to_owned(),
+    }
+}
+
+/// Whether bytes are scarcer than inodes.
+fn is_of_bytes(space: &SpaceFacts) -> bool {
+    let (bytes, inodes) = (space.bytes.max(1) as f64, space.inodes.max(1) as f64);
+    space.bytes_free as f64 / bytes <= space.inodes_free as f64 / inodes || space.inodes == 0
+}
+
+/// How much of a filesystem is free, of bytes or of inodes, whichever is scarcer.
+fn room(space: &SpaceFacts) -> f64 {
+    let share = |free: u64, all: u64| match all {
+        0 => 1.0,
+        all => free as f64 / all as f64,
+    };
+    share(space.bytes_free, space.bytes).min(share(space.inodes_free, space.inodes))
+}
