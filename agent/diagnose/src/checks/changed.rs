@@ -120,15 +120,12 @@ pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &No
         return;
     };
     let one = manifest(finding, &files).or_else(|| named(finding, &files));
-    let few = match files.len() <= FEW {
-        true => files.as_slice(),
-        false => &[],
+    let shown = match &one {
+        Some(one) => std::slice::from_ref(one),
+        None if files.len() <= FEW => files.as_slice(),
+        None => &[],
     };
-    for (path, at) in one
-        .as_slice()
-        .iter()
-        .chain(few.iter().filter(|_| one.is_none()))
-    {
+    for (path, at) in shown {
         let undo =
             format!("; {path} was changed at {at}, after the boot: undo that if it is the cause");
         finding.fix.push_str(&undo);

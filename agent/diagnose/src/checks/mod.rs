@@ -8,6 +8,7 @@ mod causes;
 mod changed;
 mod check;
 mod command_flags;
+mod free_space;
 mod from_journal;
 mod kubelet_config;
 mod node;

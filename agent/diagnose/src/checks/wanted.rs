@@ -256,7 +256,7 @@ pub const WANTED: &[WantedFile] = &[
     entry("/mnt/*/var/etcd/*/member/*"),
     entry("/mnt/*/var/etcd/*/member/snap/*"),
     entry("/mnt/*/*"),
-    entry("/mnt/*/*/*"),
+    entry("/mnt/master-*/*/*"),
     text("/mnt/*/.quake-agent/volume.json"),
     entry("/mnt/*/data/*"),
     entry("/mnt/*/data/*/member/*"),

@@ -1,7 +1,7 @@
 //! What is in a bundle, and what is not and why.
 
 use super::masked::{mask, mask_known};
-use quake_model::redact::{KnownSecrets, RULES, Redactions, scrub};
+use quake_model::redact::{KnownSecrets, Redactions, kinds, scrub};
 use serde::Serialize;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -188,8 +188,7 @@ impl Bundle {
 
     fn redaction_report(&self) -> Value {
         let all = self.masked();
-        let rules = RULES.iter().map(|rule| (rule.name, rule.purpose));
-        let kinds = rules.chain([KnownSecrets::RULE]).map(
+        let kinds = kinds().map(
             |(name, purpose)| json!({"name": name, "purpose": purpose, "masked": all.of(name)}),
         );
         json!({

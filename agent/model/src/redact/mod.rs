@@ -41,6 +41,6 @@ mod vendor;
 mod word;
 
 pub use known::KnownSecrets;
-pub use rule::{RULES, Rule};
+pub use rule::{RULES, Rule, kinds};
 pub use scrub::{Redactions, scrub, scrub_and_learn, scrub_by, scrub_counted, scrub_environment};
 pub use secret::{MASK, Secret};

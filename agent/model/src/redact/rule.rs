@@ -1,5 +1,6 @@
 //! The table of rules: what counts as a secret, and how each kind is found.
 
+use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
     command, compare, credential, directive, encoded, entropy, environment, manifest, name, pem,
@@ -219,6 +220,13 @@ pub const RULES: &[Rule] = &[
         finds: &[Last(entropy::find_unknown)],
     },
 ];
+
+/// The name and the purpose of every kind of secret that is looked for: the rules', and what they found elsewhere.
+pub fn kinds() -> impl ExactSizeIterator<Item = (&'static str, &'static str)> {
+    let rules = RULES.iter().map(|rule| (rule.name, rule.purpose));
+    let all: Vec<_> = rules.chain([KnownSecrets::RULE]).collect();
+    all.into_iter()
+}
 
 #[cfg(test)]
 mod tests {

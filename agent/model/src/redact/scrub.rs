@@ -75,10 +75,7 @@ pub fn scrub_counted(text: &str) -> (String, Redactions) {
 /// Like [`scrub_counted`], and adds the values that were masked to `known`.
 pub fn scrub_and_learn(text: &str, known: &mut KnownSecrets) -> (String, Redactions) {
     let rules: Vec<&Rule> = RULES.iter().collect();
-    let mut found = Found {
-        known: Some(known),
-        ..Found::default()
-    };
+    let mut found = Found::learning(known);
     (scrub_all(&rules, text, &mut found), found.counts)
 }
 
@@ -108,7 +105,14 @@ struct Found<'known> {
     known: Option<&'known mut KnownSecrets>,
 }
 
-impl Found<'_> {
+impl<'known> Found<'known> {
+    fn learning(known: &'known mut KnownSecrets) -> Self {
+        Self {
+            known: Some(known),
+            ..Self::default()
+        }
+    }
+
     fn add(&mut self, rule: &'static str, value: &str) {
         self.counts.count(rule, 1);
         if let Some(known) = self.known.as_mut() {
@@ -127,10 +131,7 @@ pub(super) fn holds_secret(text: &str) -> bool {
 
 /// Like [`scrub_counted`], for a file of variables, of which only those stay that say how a node is set up.
 pub fn scrub_environment(text: &str, known: &mut KnownSecrets) -> (String, Redactions) {
-    let mut found = Found {
-        known: Some(known),
-        ..Found::default()
-    };
+    let mut found = Found::learning(known);
     let places = find_in_file(text);
     for place in &places {
         found.add("unit-environment", &text[place.clone()]);

@@ -13,7 +13,7 @@ use quake_host::collect::{Limits, collect};
 use quake_host::survey::capture_text;
 use quake_model::facts::{SURVEY_FILE, Seen, Survey};
 use quake_model::ports::PortError;
-use quake_model::redact::{KnownSecrets, RULES, Redactions};
+use quake_model::redact::{self, KnownSecrets, Redactions};
 use quake_tree::{Last, locate};
 use std::path::Path;
 use std::time::Duration;
@@ -118,7 +118,7 @@ fn masked(redaction: Redaction, counts: &Redactions) -> String {
     format!(
         "{} secrets masked{kinds}; {} kinds were looked for, others may remain",
         counts.total(),
-        RULES.len() + 1
+        redact::kinds().len()
     )
 }
 

@@ -147,16 +147,15 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
     {
         let waited =
             format!("for {average:.0} % of the last five minutes every process waited for memory");
-        return match largest::of_host(node, total) {
-            Some(largest) => Finding::new(format!("{waited}: {}", largest.what()), largest.fix()),
-            None if killed::by_the_machine(node).is_some() => {
-                let (who, fix) = killed::by_the_machine(node).unwrap_or_default();
-                Finding::new(
-                    format!("the machine has no memory left, and the kernel killed {who}; {waited}"),
-                    format!("{fix}, or {larger}"),
-                )
+        return match (largest::of_host(node, total), killed::by_the_machine(node)) {
+            (Some(largest), _) => {
+                Finding::new(format!("{waited}: {}", largest.what()), largest.fix())
             }
-            None => Finding::new(
+            (None, Some((who, fix))) => Finding::new(
+                format!("the machine has no memory left, and the kernel killed {who}; {waited}"),
+                format!("{fix}, or {larger}"),
+            ),
+            (None, None) => Finding::new(
                 waited,
                 format!("systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {larger}"),
             ),
@@ -294,7 +293,8 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
             limited.len()
         ));
     }
-    let (who, fix) = killed::by_the_machine(node).unwrap_or_default();
+    let (who, of_pods) = killed::by_the_machine(node).unwrap_or_default();
+    let fix = format!("{of_pods}, or change machineType of the instance group to a larger one");
     let killed = format!("the machine ran out of memory, and the kernel killed {who}");
     let total = meminfo::total_kib(node).unwrap_or(u64::MAX / 2);
     let finding = match largest::of_host(node, total) {

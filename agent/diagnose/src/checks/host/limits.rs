@@ -149,13 +149,13 @@ fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
             let raise = format!(
                 "raise the limit: echo '{key} = {more}' >/etc/sysctl.d/99-zz-limits.conf; sysctl --system"
             );
-            let fix = match key.starts_with("fs.aio") {
-                _ if pod.is_some() => format!(
-                    "kubectl delete pod of {} ends them; mend what makes so many there, and set podPidsLimit: 4096 in spec.kubelet, so that one pod cannot have them all; ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail counts them; at need {raise}",
-                    pod.as_deref().unwrap_or_default()
+            let fix = match (&pod, key.starts_with("fs.aio")) {
+                (Some(pod), _) => format!(
+                    "kubectl -n {} ends them; mend what makes so many there, and set podPidsLimit: 4096 in spec.kubelet, so that one pod cannot have them all; ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail counts them; at need {raise}",
+                    pod.replacen('/', " delete pod ", 1)
                 ),
-                true => format!("{raise}; or move one of the databases to another node"),
-                false => format!(
+                (None, true) => format!("{raise}; or move one of the databases to another node"),
+                (None, false) => format!(
                     "find who has them: ps -eLo comm --no-headers | sort | uniq -c | sort -n | tail; {raise}"
                 ),
             };

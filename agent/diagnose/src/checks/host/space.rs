@@ -3,14 +3,9 @@
 use super::growth::{all_images_are_used, root_volume_fix, ungrown};
 use super::largest_logs;
 use crate::checks::check::{Finding, Verdict};
+use crate::checks::free_space::{SCARCE, scarce, share_free};
 use crate::checks::node::Node;
 use quake_model::facts::{EntryKind, SpaceFacts, Unseen};
-
-/// Below this much a filesystem is full for the node: kubelet's own threshold for evictions of pods is a tenth, and a
-/// boot wants some hundred megabytes for its assets.
-const FULL: f64 = 0.03;
-/// Below this much kubelet begins to evict pods (`nodefs.available<10%`, its default).
-const SCARCE: f64 = 0.10;
 
 pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let spaces = node.survey().spaces.get()?;
@@ -18,7 +13,7 @@ pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let own = spaces
         .iter()
         .filter(|space| !space.path.starts_with("/mnt/master-"));
-    let rooms: Vec<(&SpaceFacts, f64)> = own.map(|space| (space, room(space))).collect();
+    let rooms: Vec<(&SpaceFacts, f64)> = own.map(|space| (space, share_free(space))).collect();
     let Some((space, left)) = rooms.iter().min_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Verdict::skip("no filesystem was looked at");
     };
@@ -42,19 +37,7 @@ pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
         None if matches!(space.path.as_str(), "/run" | "/tmp") => Finding::new(full, tidy),
         None => Finding::new(full, format!("{tidy}; or grow the volume")),
     };
-    let finding = finding
-        .seen(
-            "bytes free",
-            format_args!("{} of {}", space.bytes_free, space.bytes),
-        )
-        .seen(
-            "inodes free",
-            format_args!("{} of {}", space.inodes_free, space.inodes),
-        );
-    match *left < FULL {
-        true => finding.fail(),
-        false => finding.warn(),
-    }
+    scarce(finding, space)
 }
 
 /// What fills it, as far as that is seen, and how room is made.
@@ -119,13 +102,4 @@ fn tidy(space: &SpaceFacts) -> String {
 fn is_of_bytes(space: &SpaceFacts) -> bool {
     let (bytes, inodes) = (space.bytes.max(1) as f64, space.inodes.max(1) as f64);
     space.bytes_free as f64 / bytes <= space.inodes_free as f64 / inodes || space.inodes == 0
-}
-
-/// How much of a filesystem is free, of bytes or of inodes, whichever is scarcer.
-fn room(space: &SpaceFacts) -> f64 {
-    let share = |free: u64, all: u64| match all {
-        0 => 1.0,
-        all => free as f64 / all as f64,
-    };
-    share(space.bytes_free, space.bytes).min(share(space.inodes_free, space.inodes))
 }

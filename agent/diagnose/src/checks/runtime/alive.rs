@@ -12,6 +12,10 @@ use quake_model::facts::{RuntimeSeen, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
 
+/// What a panic of bbolt means, the library of containerd's database.
+const DAMAGED: &str = "its database /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db is damaged, as after a hard stop, and it crashes as it opens it";
+const MADE_ANEW: &str = "systemctl stop kubelet.service containerd.service; mv /var/lib/containerd /var/lib/containerd.bad; reboot (the shims of before go), and containerd makes a new one and pulls the images again; or replace the instance; kubelet and the configuration are not the cause";
+
 /// Lines with which containerd and docker end, or cannot begin.
 pub(super) const REASONS: &[KnownLine] = &[
     KnownLine {
@@ -97,13 +101,13 @@ pub(super) const REASONS: &[KnownLine] = &[
     },
     KnownLine {
         parts: &["panic: freepages"],
-        means: "its database /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db is damaged, as after a hard stop, and it crashes as it opens it",
-        fix: "systemctl stop kubelet.service containerd.service; mv /var/lib/containerd /var/lib/containerd.bad; reboot (the shims of before go), and containerd makes a new one and pulls the images again; or replace the instance; kubelet and the configuration are not the cause",
+        means: DAMAGED,
+        fix: MADE_ANEW,
     },
     KnownLine {
         parts: &["go.etcd.io/bbolt", ".go:"],
-        means: "its database /var/lib/containerd/io.containerd.metadata.v1.bolt/meta.db is damaged, as after a hard stop, and it crashes as it opens it",
-        fix: "systemctl stop kubelet.service containerd.service; mv /var/lib/containerd /var/lib/containerd.bad; reboot (the shims of before go), and containerd makes a new one and pulls the images again; or replace the instance; kubelet and the configuration are not the cause",
+        means: DAMAGED,
+        fix: MADE_ANEW,
     },
     KnownLine {
         parts: &["panic:"],

@@ -1,6 +1,7 @@
 //! Whether the volumes are mounted, from the right devices, writable and with room.
 
 use super::super::check::{Finding, Verdict};
+use super::super::free_space::{SCARCE, scarce, share_free};
 use super::super::node::{Mount, Node};
 use super::chosen::concerns;
 use super::device;
@@ -85,11 +86,6 @@ fn wrong_with(node: &Node<'_>, mount: &Mount) -> Option<Finding> {
     })
 }
 
-/// Below this share a volume is full for etcd: it writes its log ahead in pieces of 64 MB.
-const FULL: f64 = 0.03;
-/// Below this share it is time to grow it.
-const SCARCE: f64 = 0.10;
-
 fn gib(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 30)
 }
@@ -128,20 +124,14 @@ pub(super) fn space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(skip) = concerns(node)? {
         return Ok(skip);
     }
-    let share = |free: u64, all: u64| match all {
-        0 => 1.0,
-        all => free as f64 / all as f64,
-    };
-    let room =
-        |it: &SpaceFacts| share(it.bytes_free, it.bytes).min(share(it.inodes_free, it.inodes));
     let spaces = node.survey().spaces.get()?.iter();
     let ours = spaces.filter(|it| volume_at(&it.path).is_some());
-    let Some(least) = ours.min_by(|a, b| room(a).total_cmp(&room(b))) else {
+    let Some(least) = ours.min_by(|a, b| share_free(a).total_cmp(&share_free(b))) else {
         return Err(Unseen::NotTaken(
             "no volume of etcd was looked at".to_owned(),
         ));
     };
-    let (left, path) = (room(least), &least.path);
+    let (left, path) = (share_free(least), &least.path);
     let percent = left * 100.0;
     if left >= SCARCE {
         return Verdict::ok(format!("{percent:.0} % of {path} is free"));
@@ -168,17 +158,5 @@ pub(super) fn space(node: &Node<'_>) -> Result<Verdict, Unseen> {
             format!("look for what is not etcd's first: du -xsh {path}/*; else {grow}"),
         ),
     };
-    let finding = Finding::new(what, fix)
-        .seen(
-            "bytes free",
-            format_args!("{} of {}", least.bytes_free, least.bytes),
-        )
-        .seen(
-            "inodes free",
-            format_args!("{} of {}", least.inodes_free, least.inodes),
-        );
-    match left < FULL {
-        true => finding.fail(),
-        false => finding.warn(),
-    }
+    scarce(Finding::new(what, fix), least)
 }
