@@ -11,7 +11,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// How long a component may take to answer, its body included; kubelet's own probes allow one second.
+/// How long a component may take to answer the agent, its body included; kubelet's own probes allow one second.
 const DEADLINE: Duration = Duration::from_secs(2);
 
 /// How much of an answer's body is kept, in bytes.
@@ -24,14 +24,20 @@ const BODY_START: usize = 256;
 #[derive(Debug, Clone)]
 pub struct HttpProbes {
     client: Client,
+    deadline: Duration,
 }
 
 impl HttpProbes {
     /// Makes the client. No proxy sees, or answers, what is asked of loopback; no redirect leads off the node; and no
     /// resolver gives `localhost` another address.
     pub fn new() -> Self {
-        let client = build_loopback_client(DEADLINE);
-        Self { client }
+        Self::with_deadline(DEADLINE)
+    }
+
+    /// As [`HttpProbes::new`], for somebody who chose how long a component may take to answer.
+    pub fn with_deadline(deadline: Duration) -> Self {
+        let client = build_loopback_client(deadline);
+        Self { client, deadline }
     }
 }
 
@@ -110,7 +116,7 @@ impl HttpProbes {
             .get(url.as_str())
             .send()
             .await
-            .map_err(|failure| reason_of(&failure))?;
+            .map_err(|failure| reason_of(&failure, self.deadline))?;
         let status = response.status().as_u16();
         let body = start_of_body(&mut response).await;
         Ok(ProbeFacts::Answered { status, body })
@@ -142,9 +148,9 @@ async fn start_of_body(response: &mut Response) -> String {
 }
 
 /// The innermost cause, which alone says something of the component.
-fn reason_of(failure: &HttpFailure) -> String {
+fn reason_of(failure: &HttpFailure, deadline: Duration) -> String {
     if failure.is_timeout() {
-        return format!("no answer within {} s", DEADLINE.as_secs());
+        return format!("no answer within {} s", deadline.as_secs_f64());
     }
     let mut cause: &dyn Error = failure;
     while let Some(next) = cause.source() {

@@ -2,16 +2,14 @@
 
 use crate::probes::HttpProbes;
 use futures_util::future::join_all;
-use quake_model::facts::ProbeSeen;
-use quake_model::ports::{PortError, Probes};
+use quake_model::facts::{ProbeSeen, Seen};
+use quake_model::ports::Probes;
+use std::time::Duration;
 
-/// Asks components for their health; `expected` has each as its name, a blank, and the URL.
-///
-/// # Errors
-///
-/// None: a component that does not answer is an answer too.
-pub async fn look_at_probes(expected: &[String]) -> Result<Vec<ProbeSeen>, PortError> {
-    let probes = HttpProbes::new();
+/// Asks components for their health, and ends within `deadline`; `expected` has each as its name, a blank, and the URL.
+/// A component that does not answer is an answer, too.
+pub async fn look_at_probes(expected: &[String], deadline: Duration) -> Seen<Vec<ProbeSeen>> {
+    let probes = HttpProbes::with_deadline(deadline);
     let named = expected.iter().filter_map(|probe| probe.split_once(' '));
     let requested = named.map(|(component, url)| {
         let probes = &probes;
@@ -23,7 +21,7 @@ pub async fn look_at_probes(expected: &[String]) -> Result<Vec<ProbeSeen>, PortE
             }
         }
     });
-    Ok(join_all(requested).await)
+    Seen::Yes(join_all(requested).await)
 }
 
 #[cfg(test)]
@@ -31,6 +29,7 @@ mod tests {
     use super::*;
     use quake_http::testing::{Reply, Server, closed_port};
     use quake_model::facts::ProbeFacts;
+    use tokio::net::TcpListener;
 
     #[tokio::test]
     async fn every_component_is_asked_and_silence_is_an_answer() {
@@ -41,7 +40,8 @@ mod tests {
             format!("kubelet {closed}/healthz"),
             "no-url".to_owned(),
         ];
-        let seen = look_at_probes(&expected).await.expect("it never fails");
+        let seen = look_at_probes(&expected, Duration::from_secs(2)).await;
+        let seen = seen.ok().expect("it never fails");
         assert_eq!(seen.len(), 2);
         let wanted = ProbeFacts::Answered {
             status: 500,
@@ -55,5 +55,16 @@ mod tests {
             matches!(seen[1].answer, ProbeFacts::Silent { .. }),
             "{seen:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_component_has_the_time_that_was_chosen() {
+        let silent = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = silent.local_addr().expect("an address");
+        let expected = [format!("kubelet http://{address}/healthz")];
+        let seen = look_at_probes(&expected, Duration::from_millis(100)).await;
+        let seen = seen.ok().expect("it never fails");
+        let reason = "no answer within 0.1 s".to_owned();
+        assert_eq!(seen[0].answer, ProbeFacts::Silent { reason });
     }
 }

@@ -217,7 +217,7 @@ impl Looks {
                 limited_blocking(self.limit, read_listeners)
             ),
             self.look(Source::Digests, self.digests(expected)),
-            self.look(Source::Probes, limited(self.limit, look_at_probes(probes))),
+            self.look(Source::Probes, look_at_probes(probes, self.limit)),
             self.look(
                 Source::Probes,
                 Box::pin(limited(
