@@ -30,7 +30,40 @@ struct Shared {
     /// Each event is folded in. It is copied only while a reader holds it: a copy at each event would cost the square of a
     /// boot's steps.
     record: Mutex<Arc<Record>>,
-    events: Mutex<VecDeque<Envelope>>,
+    events: Mutex<Events>,
+}
+
+/// The last events.
+#[derive(Default)]
+struct Events {
+    kept: VecDeque<Envelope>,
+    /// How many of them tell progress.
+    of_progress: usize,
+}
+
+impl Events {
+    fn push(&mut self, envelope: Envelope) {
+        if self.kept.len() == EVENTS_KEPT {
+            self.make_room();
+        }
+        self.of_progress += usize::from(envelope.event.is_progress());
+        self.kept.push_back(envelope);
+    }
+
+    /// Forgets one event: progress first, which tells nothing once there is newer. A boot that fetches for minutes would
+    /// lose its own start otherwise, without which nobody knows what it is.
+    fn make_room(&mut self) {
+        // To look for what is not there would cost the square of a boot's steps.
+        let progress = (self.of_progress > 0)
+            .then(|| {
+                self.kept
+                    .iter()
+                    .position(|envelope| envelope.event.is_progress())
+            })
+            .flatten();
+        self.of_progress -= usize::from(progress.is_some());
+        self.kept.remove(progress.unwrap_or_default());
+    }
 }
 
 pub(crate) fn published() -> (Publish, Published) {
@@ -55,9 +88,8 @@ impl Published {
     /// Events after number `since`, oldest first.
     pub(crate) fn events_since(&self, since: u64) -> Vec<Envelope> {
         let events = lock(&self.shared.events);
-        events
-            .iter()
-            .filter(|envelope| envelope.seq > since)
+        let kept = events.kept.iter();
+        kept.filter(|envelope| envelope.seq > since)
             .cloned()
             .collect()
     }
@@ -76,13 +108,7 @@ impl Published {
 
 impl Sink for Publish {
     fn accept(&mut self, envelope: &Envelope, _: &Record) -> Result<(), SinkError> {
-        {
-            let mut events = lock(&self.shared.events);
-            if events.len() == EVENTS_KEPT {
-                make_room(&mut events);
-            }
-            events.push_back(envelope.clone());
-        }
+        lock(&self.shared.events).push(envelope.clone());
         Arc::make_mut(&mut lock(&self.shared.record)).fold(envelope);
         self.newest.send_replace(envelope.seq);
         Ok(())
@@ -92,15 +118,6 @@ impl Sink for Publish {
 /// Locks; a poisoned lock still guards the best there is.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Forgets one event: progress first, which tells nothing once there is newer. A boot that fetches for minutes would
-/// lose its own start otherwise, without which nobody knows what it is.
-fn make_room(events: &mut VecDeque<Envelope>) {
-    let progress = events
-        .iter()
-        .position(|envelope| envelope.event.is_progress());
-    events.remove(progress.unwrap_or_default());
 }
 
 /// Tells systemd how the boot stands: `STATUS=`, `READY=1`, more time for its start.

@@ -78,6 +78,9 @@ impl Assets for NodeHost {
 impl Files for NodeHost {
     forward! { files;
         async fn look_file(path: &str, limit: u64) -> Result<Option<FileFacts>, PortError>;
+        async fn look_files(
+            paths: &[String], limit: u64
+        ) -> Vec<Result<Option<FileFacts>, PortError>>;
         async fn stamp_files(paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError>;
         async fn watch_directory(path: &str) -> Result<impl DirectoryWatch, PortError>;
         async fn write_files(files: &[WriteFile]) -> Vec<Result<(), PortError>>;

@@ -14,6 +14,9 @@ use quake_node::up_to_date::{FileDecision, decide_file};
 /// The largest file compared byte by byte; nothing the agent renders is near it.
 const COMPARE_LIMIT: u64 = 16 << 20;
 
+/// So many are looked at in one call, which has the contents of all of them in memory.
+const LOOKED_AT_ONCE: usize = 32;
+
 /// The largest text read here.
 const TEXT_LIMIT: u64 = 1 << 20;
 
@@ -45,27 +48,24 @@ pub(crate) async fn written_together<'s, H: Files>(
     wanted: &[(&'s Step, &WriteFile)],
 ) -> Vec<(&'s Step, Result<Outcome, Fault>)> {
     let mut due = Vec::new();
-    for (step, file) in wanted {
-        // One after the other: each look at the same time as others has a thread of its own, and its memory.
-        let found = look(context, &file.path).await;
-        due.push(found.and_then(|found| decide(context, step, file, found)));
-        if matches!(due.last(), Some(Err(_))) {
-            break;
+    'all: for group in wanted.chunks(LOOKED_AT_ONCE) {
+        let looked = look_together(context, group.iter().map(|(_, file)| *file)).await;
+        for ((step, file), found) in group.iter().zip(looked) {
+            due.push(found.and_then(|found| decide(context, step, file, found)));
+            if matches!(due.last(), Some(Err(_))) {
+                break 'all;
+            }
         }
     }
     let of_contents = due.iter().zip(wanted);
     let of_contents = of_contents.filter(|(due, _)| matches!(due, Ok(Due::Contents)));
     let contents: Vec<WriteFile> = of_contents.map(|(_, (_, file))| (*file).clone()).collect();
-    let written = match contents.is_empty() {
-        true => Vec::new(),
-        false => context.host.write_files(&contents).await,
-    };
-    let mut written = written.into_iter();
+    let mut written = contents_held(context, &contents).await.into_iter();
     let (mut ends, mut has_failed) = (Vec::new(), false);
     for (due, (step, file)) in due.into_iter().zip(wanted) {
         let end = match due {
             Ok(Due::Contents) => match written.next() {
-                Some(written) => held_after(context, file, written).await,
+                Some(end) => end,
                 None => break,
             },
             // What was written is seen to its end; nothing else is begun.
@@ -83,15 +83,46 @@ pub(crate) async fn written_together<'s, H: Files>(
     ends
 }
 
-/// Looks whether a file is held after it was acted on.
+/// Writes files together and looks at them again; what came of each, up to the first that cannot be written.
+async fn contents_held<H: Files>(
+    context: &Context<'_, H>,
+    files: &[WriteFile],
+) -> Vec<Result<Outcome, Fault>> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let mut written = context.host.write_files(files).await;
+    let failed = written.pop_if(|last| last.is_err());
+    let mut ends = Vec::new();
+    for group in files[..written.len()].chunks(LOOKED_AT_ONCE) {
+        let looked = look_together(context, group).await;
+        let judged = group.iter().zip(looked);
+        ends.extend(judged.map(|(file, found)| held(context, file, found?.as_ref())));
+    }
+    if let Some(Err(error)) = failed {
+        ends.push(Err(unusable(&files[written.len()].path, error)));
+    }
+    ends
+}
+
+/// Looks whether a file is held after its mode and owner were set.
 async fn held_after<H: Files>(
     context: &Context<'_, H>,
     file: &WriteFile,
     acted: Result<(), PortError>,
 ) -> Result<Outcome, Fault> {
-    acted.map_err(|error| to_fault(Operation::UseFile, error).seen("path", &file.path))?;
+    acted.map_err(|error| unusable(&file.path, error))?;
     let found = look(context, &file.path).await?;
-    match decide_file(file, found.as_ref(), context.host.sets_owners()) {
+    held(context, file, found.as_ref())
+}
+
+/// Whether a file is as wanted after it was acted on.
+fn held<H: Files>(
+    context: &Context<'_, H>,
+    file: &WriteFile,
+    found: Option<&FileFacts>,
+) -> Result<Outcome, Fault> {
+    match decide_file(file, found, context.host.sets_owners()) {
         FileDecision::Keep => Ok(Outcome::Changed),
         _ => Err(Fault::new(
             Code::FilesWriteFailed,
@@ -181,7 +212,7 @@ pub(crate) async fn directory<H: Files>(
     }
     context.announce(step);
     let made = context.host.make_directory(path, mode, owner).await;
-    made.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
+    made.map_err(|error| unusable(path, error))?;
     Ok(Outcome::Changed)
 }
 
@@ -203,7 +234,7 @@ pub(crate) async fn glance<H: Files>(
 /// Reads a text; a file that is not there has none.
 pub(crate) async fn text<H: Files>(context: &Context<'_, H>, path: &str) -> Result<String, Fault> {
     let looked = context.host.look_file(path, TEXT_LIMIT).await;
-    let found = looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))?;
+    let found = looked.map_err(|error| unusable(path, error))?;
     let bytes = found.and_then(|found| found.contents).unwrap_or_default();
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -214,7 +245,24 @@ async fn look_at<H: Files>(
     limit: u64,
 ) -> Result<Option<FileFacts>, Fault> {
     let looked = context.host.look_file(path, limit).await;
-    looked.map_err(|error| to_fault(Operation::UseFile, error).seen("path", path))
+    looked.map_err(|error| unusable(path, error))
+}
+
+/// Looks at files as [`look`] does, all in one call.
+async fn look_together<'f, H: Files>(
+    context: &Context<'_, H>,
+    files: impl IntoIterator<Item = &'f WriteFile>,
+) -> Vec<Result<Option<FileFacts>, Fault>> {
+    let paths = files.into_iter().map(|file| file.path.clone());
+    let paths: Vec<String> = paths.collect();
+    let looked = context.host.look_files(&paths, COMPARE_LIMIT).await;
+    let named = looked.into_iter().zip(&paths);
+    let named = named.map(|(looked, path)| looked.map_err(|error| unusable(path, error)));
+    named.collect()
+}
+
+fn unusable(path: &str, error: PortError) -> Fault {
+    to_fault(Operation::UseFile, error).seen("path", path)
 }
 
 fn occupied(path: &str, kind: EntryKind) -> Fault {

@@ -65,6 +65,19 @@ impl Files for NodeFiles {
         self.with_tree(move |tree| look(tree, &path, limit)).await
     }
 
+    async fn look_files(
+        &self,
+        paths: &[String],
+        limit: u64,
+    ) -> Vec<Result<Option<FileFacts>, PortError>> {
+        let paths = paths.to_vec();
+        let looked = self.with_tree(move |tree| {
+            let looked = paths.iter().map(|path| look(tree, path, limit));
+            Ok(looked.collect())
+        });
+        looked.await.unwrap_or_else(|error| vec![Err(error)])
+    }
+
     async fn stamp_files(&self, paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError> {
         let paths = paths.to_vec();
         self.with_tree(move |tree| paths.iter().map(|path| stamp(tree, path)).collect())

@@ -40,6 +40,21 @@ pub trait Files: Sync {
         limit: u64,
     ) -> impl Future<Output = Result<Option<FileFacts>, PortError>> + Send;
 
+    /// Looks at many paths as [`Files::look_file`] does, and returns what was seen of each, in their order.
+    fn look_files(
+        &self,
+        paths: &[String],
+        limit: u64,
+    ) -> impl Future<Output = Vec<Result<Option<FileFacts>, PortError>>> + Send {
+        async move {
+            let mut looked = Vec::with_capacity(paths.len());
+            for path in paths {
+                looked.push(self.look_file(path, limit).await);
+            }
+            looked
+        }
+    }
+
     /// Stamps each of the paths, in their order, reading none of them; `None` where nothing stands. It is asked for many at
     /// once and often.
     ///

@@ -122,11 +122,13 @@ async fn files_together<H: Files>(host: &H) -> Result<(), Broken> {
     let failed = written.iter().position(Result::is_err);
     hold("the first that fails is the last", failed, Some(50))?;
     hold("an end for each up to it", written.len(), 51)?;
-    let path = "/contract/many/1/49";
-    hold("one before it", read(path).await?, Some(b"one".to_vec()))?;
-    for path in ["/contract/many/2/50", "/contract/many/0/69"] {
-        hold("one behind it", read(path).await?, None)?;
-    }
+    let paths = ["1/49", "2/50", "0/69"].map(|name| format!("/contract/many/{name}"));
+    let looked = host.look_files(&paths, 9).await.into_iter();
+    let looked: Result<Vec<_>, _> = looked.collect();
+    let found = sound("files are seen together", looked)?.into_iter();
+    let found: Vec<_> = found.map(|found| found?.contents).collect();
+    let wanted_now = vec![Some(b"one".to_vec()), None, None];
+    hold("one before it, and two behind it", found, wanted_now)?;
     wanted.retain(|file| *file != in_the_way);
     let written = host.write_files(&wanted).await;
     hold("all are written", written, vec![Ok(()); 71])?;
