@@ -257,4 +257,21 @@ mod tests {
         let wanted: Vec<u64> = std::iter::once(1).chain(7..=kept + 5).collect();
         assert_eq!(found, wanted);
     }
+
+    #[test]
+    fn without_progress_the_oldest_event_is_forgotten() {
+        let mut events = Events::default();
+        let progress = Event::Progress {
+            step: "assets:a".into(),
+            done: 1,
+            total: None,
+        };
+        events.push(envelope(1, progress));
+        for seq in 2..=EVENTS_KEPT as u64 + 2 {
+            let phase = Phase::Files;
+            events.push(envelope(seq, Event::PhaseStarted { phase }));
+        }
+        assert_eq!((events.of_progress, events.kept.len()), (0, EVENTS_KEPT));
+        assert_eq!(events.kept.front().map(|oldest| oldest.seq), Some(3));
+    }
 }
