@@ -54,13 +54,10 @@ impl Events {
     /// lose its own start otherwise, without which nobody knows what it is.
     fn make_room(&mut self) {
         // To look for what is not there would cost the square of a boot's steps.
-        let progress = (self.of_progress > 0)
-            .then(|| {
-                self.kept
-                    .iter()
-                    .position(|envelope| envelope.event.is_progress())
-            })
-            .flatten();
+        let progress = match self.of_progress {
+            0 => None,
+            _ => self.kept.iter().position(|kept| kept.event.is_progress()),
+        };
         self.of_progress -= usize::from(progress.is_some());
         self.kept.remove(progress.unwrap_or_default());
     }

@@ -70,12 +70,12 @@ impl Files for NodeFiles {
         paths: &[String],
         limit: u64,
     ) -> Vec<Result<Option<FileFacts>, PortError>> {
-        let paths = paths.to_vec();
+        let (count, paths) = (paths.len(), paths.to_vec());
         let looked = self.with_tree(move |tree| {
             let looked = paths.iter().map(|path| look(tree, path, limit));
             Ok(looked.collect())
         });
-        looked.await.unwrap_or_else(|error| vec![Err(error)])
+        looked.await.unwrap_or_else(|error| vec![Err(error); count])
     }
 
     async fn stamp_files(&self, paths: &[String]) -> Result<Vec<Option<FileStamp>>, PortError> {

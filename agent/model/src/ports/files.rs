@@ -40,7 +40,7 @@ pub trait Files: Sync {
         limit: u64,
     ) -> impl Future<Output = Result<Option<FileFacts>, PortError>> + Send;
 
-    /// Looks at many paths as [`Files::look_file`] does, and returns what was seen of each, in their order.
+    /// Looks at many paths as [`Files::look_file`] does, and returns what was seen of each, in their order: one answer for each path.
     fn look_files(
         &self,
         paths: &[String],
