@@ -135,6 +135,7 @@ fn planted((name, secret, text): (&str, &String, String)) -> Planted {
 fn placed() -> impl Iterator<Item = Planted> {
     let short = word("placed", 24);
     let (first, second) = short.split_at(12);
+    let code = format!("7{}", &short[..11]);
     let time = "2026-01-01T00:00:00.123456789Z stdout";
     let texts = [
         (
@@ -159,6 +160,10 @@ fn placed() -> impl Iterator<Item = Planted> {
             format!("- path: /etc/app/password\n  owner: root\n  content: {short}\n"),
         ),
         ("an access list", format!("user me on >{short} ~*")),
+        (
+            "a list of codes",
+            format!("two-factor recovery codes: {code}"),
+        ),
         ("a tag", format!("<a><password>{short}</password></a>")),
         ("a sentence", format!("the password is \"{short}\" now")),
         ("an entry", format!("machine h login me password {short}\n")),
@@ -174,6 +179,7 @@ fn placed() -> impl Iterator<Item = Planted> {
                 "a record in parts" => {
                     Planted::new(name, &format!("{first} {second}"), text).of_lines()
                 }
+                "a list of codes" => Planted::new(name, &code, text),
                 "a continued line" => Planted::new(name, &short, text).of_lines(),
                 _ => Planted::new(name, &short, text),
             }

@@ -164,6 +164,9 @@ fn value_of(
         (Some(value), _, _) => place.end - value.len()..place.end,
         (None, false, Of::Attached | Of::Either) => place.start + flag.len()..place.end,
         (None, false, Of::User) if flag.len() == 2 => place.end - rest.len()..place.end,
+        (None, false, Of::Slash) if flag.is_empty() && !word.starts_with(['-', '@', '.']) => {
+            place.clone()
+        }
         (None, false, Of::Percent) if flag.len() == 2 => place.start + 2..place.end,
         (None, false, _) => return None,
     };
@@ -181,7 +184,14 @@ fn value_of(
         }
         Of::Percent => after(text, value, '%'),
         Of::Pair => after(text, value, '='),
-        Of::Comma => after(text, value, ','),
+        // A comma ends a word.
+        Of::Comma => {
+            let rest = text[value.end..].strip_prefix(',')?;
+            let length = run(rest.as_bytes(), |b| {
+                b.is_ascii_graphic() && !b"\"'".contains(&b)
+            });
+            (length > 0).then_some(value.end + 1..value.end + 1 + length)
+        }
         Of::Slash => after(text, value, '/'),
         Of::Source => text[value.clone()]
             .starts_with("pass:")
@@ -249,6 +259,14 @@ mod tests {
                 "sshpass -p '***' ssh a@b",
             ),
             ("sshpass -phunter2 ssh a@b", "sshpass -p*** ssh a@b"),
+            (
+                "lftp -u me,hunter2 -e mirror h",
+                "lftp -u me,*** -e mirror h",
+            ),
+            (
+                "sqlplus -s me/hunter2@db @x.sql",
+                "sqlplus -s me/*** @x.sql",
+            ),
             (
                 "/usr/bin/redis-cli -h r -a hunter2 ping",
                 "/usr/bin/redis-cli -h r -a *** ping",

@@ -54,26 +54,30 @@ pub(super) fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>>
 
 /// `host:port:database:user:password`, as in `.pgpass`.
 pub(super) fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
+    const LONGEST: usize = 512;
     let mut start = 0;
-    text.split_inclusive('\n').filter_map(move |line| {
-        let from = start;
-        start += line.len();
-        let said = line.trim_end();
-        if said.len() > 512 || !said.contains(':') || said.contains([' ', '/', '"']) {
-            return None;
-        }
-        let mut parts = said.splitn(5, ':');
-        let (host, port) = (parts.next()?, parts.next()?);
-        let (database, user) = (parts.next()?, parts.next()?);
-        let password = parts.next()?;
-        let is_port = port == "*"
-            || (4..=5).contains(&port.len())
-                && !port.starts_with('0')
-                && port.bytes().all(|b| b.is_ascii_digit());
-        let is_host = host == "*"
-            || host.contains('.')
-            || host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
-        let named = !database.is_empty() && !user.is_empty() && password.len() >= 3;
-        (is_port && is_host && named).then(|| from + said.len() - password.len()..from + said.len())
-    })
+    text.split_inclusive(|c: char| c.is_ascii_whitespace() || c == '"')
+        .filter_map(move |part| {
+            let from = start;
+            start += part.len();
+            let said = part.trim_end_matches(|c: char| c.is_ascii_whitespace() || c == '"');
+            let said = said.trim_end_matches('\\');
+            if said.len() > LONGEST || !said.contains(':') || said.contains('/') {
+                return None;
+            }
+            let mut parts = said.splitn(5, ':');
+            let (host, port) = (parts.next()?, parts.next()?);
+            let (database, user) = (parts.next()?, parts.next()?);
+            let password = parts.next()?;
+            let is_port = port == "*"
+                || (4..=5).contains(&port.len())
+                    && !port.starts_with('0')
+                    && port.bytes().all(|b| b.is_ascii_digit());
+            let is_host = host == "*"
+                || host.contains('.')
+                || host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
+            let named = !database.is_empty() && !user.is_empty() && password.len() >= 3;
+            (is_port && is_host && named)
+                .then(|| from + said.len() - password.len()..from + said.len())
+        })
 }

@@ -23,7 +23,9 @@ static FORM_MARKS: LazyLock<Marks> = LazyLock::new(|| {
         ACCESS_LIST_MARKS.as_slice(),
         &[LOGIN_MARK, ORACLE_MARK, JOIN_MARK, GROUP_MARK],
         &RADIUS_PORTS,
+        &MAIL_PORTS,
         &USER_VARIABLES,
+        &CALLS,
     ];
     Marks::of(marks.concat())
 });
@@ -32,9 +34,19 @@ const ACCESS_LIST_MARKS: [&str; 3] = [" on ", "SETUSER ", "setuser "];
 const LOGIN_MARK: &str = "LoginModule";
 const ORACLE_MARK: &str = "jdbc:oracle:";
 const RADIUS_PORTS: [&str; 4] = [":1812", ":1813", ":1645", ":1646"];
+const MAIL_PORTS: [&str; 4] = ["]:25", "]:465", "]:587", "]:2525"];
 const JOIN_MARK: &str = ":25000/";
 const USER_VARIABLES: [&str; 5] = ["_USER=", "_USERPWD=", "_AUTH=", "_LOGIN=", "_CREDS="];
 const GROUP_MARK: &str = "system:";
+
+/// Calls of which the third text in quotes is a password, as PHP prints them in a trace.
+const CALLS: [&str; 5] = [
+    "PDO->__construct(",
+    "new PDO(",
+    "mysqli->__construct(",
+    "mysqli_connect(",
+    "ldap_bind(",
+];
 
 pub(super) fn find_in_directives(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
@@ -43,6 +55,7 @@ pub(super) fn find_in_directives(text: &str) -> Vec<Range<usize>> {
         find_in_logins(text, &mut found);
         find_in_oracle(text, &mut found);
         find_of_servers(text, &mut found);
+        found.extend(CALLS.iter().flat_map(|call| find_in_calls(text, call)));
         found.extend(find_users(text));
         found.extend(find_in_users(text));
     }
@@ -151,6 +164,18 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
             }
         }
     }
+    // `[host]:587 user:secret`, as in Postfix' lists of passwords
+    for port in MAIL_PORTS {
+        for (at, port) in text.match_indices(port) {
+            if let Some(word) = words_after(text, at + port.len()).into_iter().next()
+                && let Some((user, secret)) = text[word.clone()].split_once(':')
+                && !user.is_empty()
+                && secret.len() >= 3
+            {
+                found.push(word.end - secret.len()..word.end);
+            }
+        }
+    }
     // `microk8s join host:25000/secret/hash`
     for (at, mark) in text.match_indices(JOIN_MARK) {
         let start = at + mark.len();
@@ -159,6 +184,24 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
             found.push(start..start + length);
         }
     }
+}
+
+/// The third text in quotes of a call: `mysqli_connect('host', 'user', 'secret')`.
+fn find_in_calls<'a>(text: &'a str, call: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
+    text.match_indices(call).filter_map(|(at, call)| {
+        let mut start = at + call.len();
+        for number in 0.. {
+            let rest = &text.as_bytes()[start..];
+            start += run(rest, |b| b == b' ' || b == b',' && number > 0);
+            let inner = quoted(&text.as_bytes()[start..])?;
+            if number == 2 {
+                return Some(start + inner.start..start + inner.end);
+            }
+            // The quote that ends it is as long as the one that begins it.
+            start += inner.end + inner.start;
+        }
+        None
+    })
 }
 
 /// `NAME_USER=user:secret`, a variable of which the secret is the second part.
@@ -259,6 +302,18 @@ mod tests {
                 "jdbc:oracle:thin:app/***@//db:1521/x",
             ),
             ("10.0.0.3:1812  hunter2  3", "10.0.0.3:1812  ***  3"),
+            (
+                "[smtp.example.io]:587 me@example.io:hunter",
+                "[smtp.example.io]:587 me@example.io:***",
+            ),
+            (
+                "app[1]: db.example.io:5432:app:me:hunter",
+                "app[1]: db.example.io:5432:app:me:***",
+            ),
+            (
+                "PDO->__construct('mysql:host=db', 'wp', 'hunter')",
+                "PDO->__construct('mysql:host=db', 'wp', '***')",
+            ),
             ("ETCDCTL_USER=root:hunter", "ETCDCTL_USER=root:***"),
         ] {
             assert_eq!(scrub(text), scrubbed);

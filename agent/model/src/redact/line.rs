@@ -12,6 +12,8 @@ pub(super) enum Margin {
     Nothing,
     /// The `+` or `-` of a diff.
     Sign,
+    /// The `# ` of a comment.
+    Comment,
     /// The number of the line, and a `|`.
     Number,
     /// Whatever ends with the number of a process in brackets, and as many blanks before further lines of one entry.
@@ -30,6 +32,7 @@ impl Margin {
         }
         match line.first() {
             Some(b'+' | b'-') => (Self::Sign, 1),
+            Some(b'#') if line.get(1) == Some(&b' ') => (Self::Comment, 2),
             _ => (Self::Nothing, 0),
         }
     }
@@ -41,6 +44,7 @@ impl Margin {
             Self::Sign => Some(usize::from(
                 line.first().is_some_and(|b| b" +-".contains(b)),
             )),
+            Self::Comment => line.starts_with(b"# ").then_some(2),
             Self::Number => {
                 let blank = run(line, |b| b" >-".contains(&b));
                 let number = blank + run(&line[blank..], |b| b.is_ascii_digit());

@@ -26,6 +26,7 @@ mod name;
 mod opaque;
 mod pair;
 mod pem;
+mod phrase;
 mod prefixes;
 mod quote;
 mod rule;

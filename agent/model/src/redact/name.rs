@@ -104,7 +104,7 @@ fn form_of_sure(word: &[u8], sign: Sign) -> Form {
         Sign::Quote | Sign::Verb if !is_one_of(word, &["password", "passwd", "passphrase"]) => {
             Form::Opaque
         }
-        Sign::Verb => Form::Opaque,
+        Sign::Verb => Form::Odd,
         Sign::Directive if is_one_of(word, DIRECTIVES) => Form::Doubtful,
         Sign::Directive => Form::Odd,
         Sign::Word if is_one_of(word, PASSWORDS) => Form::Odd,

@@ -4,7 +4,7 @@ use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
     command, compare, credential, directive, encoded, entropy, environment, manifest, name, pem,
-    shape, url, vendor,
+    phrase, shape, url, vendor,
 };
 use std::ops::Range;
 
@@ -154,6 +154,11 @@ pub const RULES: &[Rule] = &[
             Shape(credential::find_in_addresses),
             Shape(directive::find_in_directives),
         ],
+    },
+    Rule {
+        name: "recovery-phrase",
+        purpose: "phrases that restore a wallet, and codes that replace a second factor",
+        finds: &[Shape(phrase::find_phrases)],
     },
     Rule {
         name: "unit-environment",

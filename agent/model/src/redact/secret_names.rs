@@ -42,6 +42,7 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "communitystring",
     "regcode",
     "passcommand",
+    "erlangcookie",
     "passwordcommand",
     "sshpass",
     "tlspsk",

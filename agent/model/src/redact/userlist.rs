@@ -49,11 +49,14 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     let mut is_of_admins = false;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        let said = line.trim();
+        // A line may be a comment, and the secret in it is one nevertheless.
+        let said = line.trim_start_matches(|c: char| c == '#' || c.is_whitespace());
+        let commented = line.len() - said.len();
+        let said = said.trim_end();
         if said.starts_with('[') {
             is_of_admins = matches!(said, "[admins]" | "[users]");
         }
-        let offset = start + line.len() - line.trim_start().len();
+        let offset = start + commented;
         if said.len() <= LONGEST_LINE {
             let words = words_of(said);
             let place = match words.as_slice() {
@@ -82,7 +85,7 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
 fn find_marked(text: &str, found: &mut Vec<Range<usize>>) {
     const LONGEST_VAULT: usize = 8 << 10;
     let bytes = text.as_bytes();
-    for mark in ["/hooks/", "/inputs/"] {
+    for mark in ["/hooks/", "inputs/"] {
         for (at, mark) in text.match_indices(mark) {
             let start = at + mark.len();
             let length = run(&bytes[start..], |b| b.is_ascii_alphanumeric() || b == b'-');

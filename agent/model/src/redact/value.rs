@@ -57,7 +57,7 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
             Form::Doubtful => doubtful(words),
             Form::Secretive => doubtful(words) && !begins_with_number(words),
             Form::Code => is_number(words) || is_opaque(words, true),
-            Form::Odd => doubtful(words) && is_odd(words),
+            Form::Odd => doubtful(words) && (is_odd(words) || is_opaque(words, false)),
             Form::Opaque => is_opaque(words, false),
             Form::OpaqueOrHex => is_opaque(words, true),
             Form::Setting | Form::Header | Form::Parameter | Form::Query => true,
@@ -150,6 +150,10 @@ impl Place<'_> {
         if matches!(rest.first(), None | Some(b'\n' | b'\r')) {
             return self.on_next_line(line, start);
         }
+        // `"""value"""`, `''value''`
+        let doubled = doubled_quotes(rest);
+        let rest = &rest[doubled..];
+        start += doubled;
         if let Some(quoted) = quoted(rest) {
             return Some(start + quoted.start..start + quoted.end);
         }
@@ -307,6 +311,21 @@ impl Place<'_> {
         }
         let length = header + length_of_block(&rest[header..], self.column(line)?);
         (length > header).then_some(start..start + length)
+    }
+}
+
+/// The quotes before the last of two or three that begin a value.
+fn doubled_quotes(bytes: &[u8]) -> usize {
+    let Some(quote @ (b'"' | b'\'')) = bytes.first() else {
+        return 0;
+    };
+    let quotes = run(bytes, |b| b == *quote);
+    let is_value = bytes
+        .get(quotes)
+        .is_some_and(|b| b.is_ascii_graphic() && !b",;:)]}".contains(b));
+    match (2..=3).contains(&quotes) && is_value {
+        true => quotes - 1,
+        false => 0,
     }
 }
 
