@@ -43,6 +43,7 @@ pub(super) const CHECKS: &[Check] = &[
             "certificates.dates",
             "certificates.modes",
             "staticpods.manifests",
+            "staticpods.flags",
             "etcd.pods",
             "etcd.alive",
             "staticpods.running",

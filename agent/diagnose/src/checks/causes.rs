@@ -60,7 +60,8 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     let explained = explanations(&table);
     let failed: BTreeSet<usize> = places(checks, |one| one.status == Status::Fail);
     let warned = places(checks, |one| one.status == Status::Warn && is_cause(one));
-    let mut links = held_up(checks);
+    let mut links = told_by_warnings(checks);
+    links.extend(held_up(checks));
     links.extend(killed_by_lists(checks));
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
@@ -84,6 +85,30 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
         }
     }
     links
+}
+
+/// A failure whose summary has these words, and the check whose warning says why.
+const TOLD: &[(&str, &str, &str)] = &[
+    ("kubelet.alive", "its program cannot be run", "host.noexec"),
+    ("runtime.alive", "its program cannot be run", "host.noexec"),
+    ("net.api-server", "does not answer", "dns.hosts-file"),
+];
+
+/// What a warning explains that names the very thing which failed.
+fn told_by_warnings(checks: &[CheckReport]) -> Vec<Link> {
+    let place = |id: &str, status: Status| {
+        let mut all = checks.iter();
+        all.position(|one| one.check.id == id && one.status == status)
+    };
+    let told = TOLD.iter().filter_map(|(effect, words, cause)| {
+        let (effect, cause) = (place(effect, Status::Fail)?, place(cause, Status::Warn)?);
+        // A file of names is the cause only of what has a name that it gives.
+        let (what, why) = (&checks[effect], &checks[cause]);
+        let name = what.note.split([':', ' ']).next()?;
+        let is_same = why.heard > 0 || why.note.contains(name);
+        (is_same && what.note.contains(words)).then_some(Link { effect, cause })
+    });
+    told.collect()
 }
 
 /// The API server's hook that writes its own roles; the server ends where it cannot (`pkg/registry/rbac/rest/storage_rbac.go`).
@@ -252,6 +277,27 @@ mod tests {
                 cause: 0,
             };
             assert_eq!(found == [link], wanted, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn a_warning_that_names_the_very_thing_is_why_it_fails() {
+        let warned = Finding::new("/etc/hosts sends api.example to 10.0.0.7", "take it out");
+        for (note, wanted) in [
+            ("api.example:443 does not answer", true),
+            ("other.example:443 does not answer", false),
+            ("api.example:443 refuses", false),
+        ] {
+            let failed = Finding::new(note, "look");
+            let checks = [
+                report("net.api-server", Status::Fail, failed, 0),
+                report("dns.hosts-file", Status::Warn, warned.clone(), 0),
+            ];
+            let link = Link {
+                effect: 0,
+                cause: 1,
+            };
+            assert_eq!(links(&checks) == [link], wanted, "{note}");
         }
     }
 

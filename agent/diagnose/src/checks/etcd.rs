@@ -15,6 +15,7 @@ pub(super) use running::RUNNING;
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::innermost::innermost;
 use super::node::Node;
+use crate::log_lines;
 use quake_formats::yaml::shorten;
 use quake_model::facts::{EntryFacts, EntryKind, ProbeFacts, ProbeSeen, Unseen};
 use quake_model::fault::Code;
@@ -287,7 +288,11 @@ fn stale(node: &Node<'_>, place: &str, since: &str, none: bool) -> Result<Verdic
             match denied(&why) {
                 Some(Denied::Key) => format!("allow the role of the control planes kms:GenerateDataKey and kms:Decrypt: in the key's policy and in additionalPolicies.master of the cluster's spec; or set the encryption of the bucket of {place} back to SSE-S3; an old backup is all that there is to restore meanwhile"),
                 Some(Denied::Bucket) => format!("allow the role of the control planes s3:PutObject, s3:GetObject and s3:ListBucket below {place}, in its policy and in that of the bucket; an old backup is all that there is to restore meanwhile"),
-                None => "look at the lines around it: grep -i backup /var/log/etcd.log /var/log/pods/kube-system_etcd-manager-*/*/*.log; an old backup is all that there is to restore meanwhile".to_owned(),
+                None => {
+                    let known = log_lines::find(line).filter(|row| row.check == "etcd.backup");
+                    let known = known.map_or(String::new(), |row| format!("{}; ", row.fix));
+                    format!("{known}look at the lines around it: grep -i backup /var/log/etcd.log /var/log/pods/kube-system_etcd-manager-*/*/*.log; an old backup is all that there is to restore meanwhile")
+                }
             },
         )
         .by(Certainty::Likely)
@@ -302,6 +307,7 @@ fn stale(node: &Node<'_>, place: &str, since: &str, none: bool) -> Result<Verdic
 
 /// How etcd-manager says that it could not write a backup (etcd-manager, `pkg/controller/controller.go` and `pkg/backup`).
 const UNWRITTEN: &[&str] = &[
+    "peer gave error while trying to do backup",
     "backup controller loop",
     "error copying backup to storage",
     "error during backup",
@@ -311,7 +317,10 @@ const UNWRITTEN: &[&str] = &[
 
 /// The latest line by which etcd-manager could not write a backup, and why.
 fn unwritten<'a>(node: &Node<'a>) -> Option<(&'a str, String)> {
-    let is_so = |line: &str| UNWRITTEN.iter().any(|words| line.contains(words));
+    // The end of an attempt, which has no reason of its own.
+    const END: &str = "no peer was able to perform a backup";
+    let is_so =
+        |line: &str| UNWRITTEN.iter().any(|words| line.contains(words)) && !line.contains(END);
     let line = alive::latest_of_pods(node, &["etcd-manager".to_owned()], is_so)?;
     Some((line, innermost(line)))
 }

@@ -36,6 +36,9 @@ pub(super) fn innermost(line: &str) -> String {
     let text = text.trim_matches(is_edge);
     // What AWS SDKs add to an error.
     let text = text.split(" status code: ").next().unwrap_or(text);
+    let text = text
+        .rsplit_once(", api error ")
+        .map_or(text, |(_, error)| error);
     // What the runtime adds where it has no kind for an error.
     let text = text.strip_suffix(": unknown").unwrap_or(text);
     let text = text.trim_matches(is_edge);

@@ -291,6 +291,8 @@ pub const WANTED: &[WantedFile] = &[
     entry("/var/lib/systemd/coredump"),
     entry("/var/lib/php/sessions"),
     entry("/var/tmp"),
+    entry("/run/*/*"),
+    entry("/tmp/*"),
     entry("/var/crash"),
     entry("/var/log/*/*.log*"),
     entry("/var/log/kube-apiserver-audit*"),

@@ -194,7 +194,7 @@ fn read(line: &str) -> Option<Refusal<'_>> {
         Some(_) => {
             let why = after.rsplit("\": ").next().unwrap_or(after);
             // klog's fields come behind the quoted error.
-            why.split("\" logger=").next().unwrap_or(why)
+            why.split("\" ").next().unwrap_or(why)
         }
         None => after
             .split_once("denied the request")

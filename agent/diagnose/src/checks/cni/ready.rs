@@ -11,7 +11,7 @@ use crate::checks::stage;
 use crate::checks::static_pods::known_in;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
-use quake_model::pod_networks::{Network, of_pod, of_word};
+use quake_model::pod_networks::{Network, of_file, of_pod, of_word};
 
 /// So many starts are no accident any more.
 const MANY: u32 = 3;
@@ -46,8 +46,27 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         (false, true) => Verdict::ok(format!("{} runs", own[0].name)),
         (true, true) => Verdict::ok("the network is configured; no pod has its usual name"),
         (false, false) => waiting(&own).warn(),
-        (true, false) => missing(node, network),
+        (true, false) => match other_network(pods, node)? {
+            Some(pod) => Verdict::ok(format!(
+                "{} runs; the cluster had {} when this node booted",
+                pod.name, expected.network.name
+            )),
+            None => missing(node, network),
+        },
     }
+}
+
+/// The pod of another network that runs here and whose configuration counts: the cluster got that network after the boot.
+pub(super) fn other_network<'a>(
+    pods: &'a [PodSeen],
+    node: &Node<'_>,
+) -> Result<Option<&'a PodSeen>, Unseen> {
+    let files = candidates(node)?;
+    let Some(network) = files.first().and_then(|file| of_file(file.name)) else {
+        return Ok(None);
+    };
+    let mut running = pods.iter().filter(|pod| pod.state == "running");
+    Ok(running.find(|pod| network.has_pod(&pod.name)))
 }
 
 /// A container of any network's pod on this node that ends again and again.

@@ -232,6 +232,25 @@ fn the_pod_that_brings_the_network_is_looked_for() {
 }
 
 #[test]
+fn a_cluster_that_got_another_network_is_judged_by_that_one() {
+    let mut node = Sample::worker();
+    node.remove(CALICO);
+    node.text(
+        "/etc/cni/net.d/10-aws.conflist",
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"aws-cni\",\"plugins\":[{\"type\":\"aws-cni\"}]}",
+    );
+    node.pods().retain(|pod| !pod.name.starts_with("calico"));
+    node.assert(
+        "cni.stale",
+        Status::Fail,
+        "10-aws.conflist of amazonvpc counts",
+    );
+    node.pod("aws-node", "running");
+    node.assert("cni.ready", Status::Ok, "the cluster had calico");
+    node.assert("cni.stale", Status::Ok, "is of aws-node");
+}
+
+#[test]
 fn an_init_container_that_ended_well_is_no_trouble() {
     let mut node = Sample::worker();
     let name = node.pod("calico-node", "running").name.clone();

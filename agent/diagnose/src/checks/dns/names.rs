@@ -4,6 +4,7 @@ use super::published::PUBLISHED;
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{NameSeen, Reached, Unseen};
+use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
@@ -46,8 +47,8 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .filter(|seen| seen.addresses.is_empty())
         .collect();
     if let Some(first) = lost.first() {
-        let finding =
-            of_foreign(seen, first).unwrap_or_else(|| unresolved(seen, first, &lost, own.len()));
+        let finding = of_foreign(node, seen, first)
+            .unwrap_or_else(|| unresolved(seen, first, &lost, own.len()));
         return finding.fail();
     }
     if let Some(held) = own
@@ -121,15 +122,19 @@ fn elsewhere(node: &Node<'_>, own: &[&NameSeen]) -> Option<Finding> {
 }
 
 /// Name servers that answer and are not the VPC's, where the name that they do not know is of the private zone.
-fn of_foreign(all: &[NameSeen], first: &NameSeen) -> Option<Finding> {
+fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Finding> {
     let of_servers = all.iter().filter(|one| !one.server.is_empty());
     let lost: Vec<&NameSeen> = of_servers.filter(|one| one.name == first.name).collect();
     let answered = |one: &&NameSeen| one.error.is_none() && one.addresses.is_empty();
     let is_internal = first.purpose == "api-server" || first.name.contains(".internal.");
-    let is_so = |one: &&NameSeen| answered(one) && is_foreign(&one.server);
-    let all_are = !lost.is_empty() && lost.iter().all(is_so);
+    let asked = match lost.is_empty() {
+        true => said_no(node, &first.name),
+        false if lost.iter().all(answered) => lost.iter().map(|one| one.server.as_str()).collect(),
+        false => BTreeSet::new(),
+    };
+    let all_are = !asked.is_empty() && asked.iter().all(|server| is_foreign(server));
     (is_internal && all_are).then(|| {
-        let servers: Vec<&str> = lost.iter().map(|one| one.server.as_str()).collect();
+        let servers: Vec<&str> = asked.into_iter().collect();
         let servers = servers.join(" and ");
         let finding = Finding::new(
             format!("{} does not resolve: the name servers of this host ({servers}) are not the VPC's, and do not know the private zone", first.name),
@@ -140,6 +145,18 @@ fn of_foreign(all: &[NameSeen], first: &NameSeen) -> Option<Finding> {
             .seen("file", "/etc/resolv.conf")
             .seen("nameserver", servers)
     })
+}
+
+/// The name servers that told kubelet that a name does not exist (Go's `net`, `dnsclient_unix.go`).
+fn said_no<'a>(node: &Node<'a>, name: &str) -> BTreeSet<&'a str> {
+    let mark = format!("lookup {name} on ");
+    let lines = node.journal("kubelet.service").iter();
+    let servers = lines.filter_map(|line| {
+        let (_, rest) = line.split_once(&mark)?;
+        let (server, _) = rest.split_once(":53: no such host")?;
+        (!server.contains(' ')).then_some(server)
+    });
+    servers.collect()
 }
 
 /// Whether a name server is not the VPC's: that has the third address of the VPC's range, and link-local ones

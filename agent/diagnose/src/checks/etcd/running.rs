@@ -44,6 +44,7 @@ pub(in crate::checks) const RUNNING: &[Check] = &[
             "net.ranges",
             "host.firewall",
             "host.jobs",
+            "host.disk-latency",
         ],
         why: "a member without a majority accepts no writes, and its API server is not healthy",
         remedy: "allow etcd's peer ports between the security groups of the control planes",

@@ -134,33 +134,19 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(total) = meminfo::total_kib(node) else {
         return Err(Unseen::Failed("/proc/meminfo has no MemTotal".to_owned()));
     };
-    let larger = "change machineType of the instance group to a larger one";
     if node.is_control_plane() && total < 1_700 * KIB_PER_MIB {
         let summary = format!(
             "the control plane has {} MiB of memory, and needs 1700",
             total / KIB_PER_MIB
         );
-        return Finding::new(summary, larger).warn();
+        return Finding::new(summary, LARGER).warn();
     }
     if let Some(average) = pressure(node.text("/proc/pressure/memory")?.unwrap_or_default())
         .filter(|average| *average >= THRASHING)
     {
         let waited =
             format!("for {average:.0} % of the last five minutes every process waited for memory");
-        return match (largest::of_host(node, total), killed::by_the_machine(node)) {
-            (Some(largest), _) => {
-                Finding::new(format!("{waited}: {}", largest.what()), largest.fix())
-            }
-            (None, Some((who, fix))) => Finding::new(
-                format!("the machine has no memory left, and the kernel killed {who}; {waited}"),
-                format!("{fix}, or {larger}"),
-            ),
-            (None, None) => Finding::new(
-                waited,
-                format!("systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {larger}"),
-            ),
-        }
-        .warn();
+        return scarce(node, total, waited).warn();
     }
     let Some(available) = meminfo::number(text, "MemAvailable") else {
         return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));
@@ -176,15 +162,32 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
             total / KIB_PER_MIB
         ));
     }
-    Finding::new(
-        format!(
-            "{} of {} MiB of memory are available",
-            available / KIB_PER_MIB,
-            total / KIB_PER_MIB
+    let left = format!(
+        "{} of {} MiB of memory are available",
+        available / KIB_PER_MIB,
+        total / KIB_PER_MIB
+    );
+    scarce(node, total, left).warn()
+}
+
+/// What to do about a small machine.
+const LARGER: &str = "change machineType of the instance group to a larger one";
+
+/// The finding of a host without memory, with who has it as far as the kernel tells.
+fn scarce(node: &Node<'_>, total: u64, how: String) -> Finding {
+    match (largest::of_host(node, total), killed::by_the_machine(node)) {
+        (Some(largest), _) => Finding::new(format!("{how}: {}", largest.what()), largest.fix()),
+        (None, Some((who, fix))) => Finding::new(
+            format!("the machine has no memory left, and the kernel killed {who}; {how}"),
+            format!("{fix}, or {LARGER}"),
         ),
-        format!("give pods memory limits and kubelet systemReserved.memory, or {larger}"),
-    )
-    .warn()
+        (None, None) => Finding::new(
+            how,
+            format!(
+                "systemd-cgtop -m shows who has it; give pods memory limits and kubelet systemReserved.memory, or {LARGER}"
+            ),
+        ),
+    }
 }
 
 /// The finding where huge pages that nobody uses take much of the memory (Linux, Documentation/admin-guide/mm/hugetlbpage.rst).

@@ -129,7 +129,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some((line, mount)) = of_mounted {
         return of_mount(node, line, mount).fail();
     }
-    if let Some(finding) = features::newer(node) {
+    if let Some(finding) = features::newer(node).or_else(|| unmended(node)) {
         return finding.warn();
     }
     match errors.is_empty() {
@@ -168,6 +168,26 @@ fn of_mount(node: &Node<'_>, line: &str, mount: &Mount) -> Finding {
         None => finding,
     };
     finding.seen("kernel log", line)
+}
+
+/// The finding of a pod's volume whose filesystem the check before each mount cannot mend (k8s.io/mount-utils, `mount_linux.go`).
+fn unmended(node: &Node<'_>) -> Option<Finding> {
+    const START: &str = "found errors on device ";
+    const END: &str = " but could not correct them";
+    let pods = node.pods().flat_map(|pod| pod.log.iter());
+    let mut lines = node.journal("kubelet.service").iter().rev().chain(pods);
+    let (line, device) = lines.find_map(|line| {
+        let (_, rest) = line.split_once(START)?;
+        Some((line, rest.split_once(END)?.0))
+    })?;
+    let volume = volume_of(node, device).unwrap_or_else(|| "with its id".to_owned());
+    Some(
+        Finding::new(
+            format!("the filesystem of {device} is damaged, and the check before the mount cannot mend it alone: its pod does not start"),
+            format!("aws ec2 create-snapshot --volume-id {volume}; then, while it is not mounted: fsck -fy {device}, and kubelet mounts it; or restore the volume from an earlier snapshot; do not detach volumes by force while they are mounted"),
+        )
+        .seen("log", quake_formats::yaml::shorten(line, 400)),
+    )
 }
 
 /// The EBS volume of a device, by its serial number.

@@ -87,16 +87,26 @@ impl LargestLogs {
                 self.start
             );
         }
-        let limit = match self.start.contains("audit") {
-            true => {
+        let limit = match &self.start {
+            // auditd's own (auditd.conf(5), `max_log_file_action`).
+            start if start.starts_with("/var/log/audit/") => {
+                "set max_log_file_action = rotate and num_logs = 5 in /etc/audit/auditd.conf, then: service auditd restart"
+            }
+            start if start.contains("audit") => {
                 "set auditLogMaxBackups, auditLogMaxAge and auditLogMaxSize for kubeAPIServer in kops edit cluster"
             }
-            false => "limit it in /etc/logrotate.d",
+            _ => "limit it in /etc/logrotate.d",
         };
-        format!(
-            "copy the rotated ones ({0} and a number behind it) elsewhere if they must be kept, then: rm {0}[-._][0-9]*; then {limit}",
-            self.start
-        )
+        match self.count {
+            1 => format!(
+                "it was never rotated: copy it elsewhere if it must be kept, then: truncate -s 0 {}.log (ls {0}* shows its name); then {limit}",
+                self.start
+            ),
+            _ => format!(
+                "copy the rotated ones ({0} and a number behind it) elsewhere if they must be kept, then: rm -f {0}[-._][0-9]* {0}.log.[0-9]*; then {limit}",
+                self.start
+            ),
+        }
     }
 }
 

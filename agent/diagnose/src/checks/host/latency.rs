@@ -165,6 +165,39 @@ fn unknown(waits: &[&Wait<'_>], disk: &str) -> Finding {
     .or_else("a disk that does not answer in time")
 }
 
+/// The finding where etcd says again and again that its disk takes seconds (etcd, `server/storage/wal/wal.go`). One such line
+/// now and then has any disk.
+fn slow_flushes(node: &Node<'_>, fix: &str) -> Option<Finding> {
+    const FEWEST: usize = 3;
+    let pods = node.pods().filter(|pod| pod.name.starts_with("etcd-"));
+    let slow = pods.filter_map(|pod| {
+        let lines = pod.log.iter();
+        let lines: Vec<&str> = lines
+            .filter(|line| line.contains("slow fdatasync"))
+            .map(String::as_str)
+            .collect();
+        (lines.len() >= FEWEST).then_some((pod, lines))
+    });
+    let (pod, lines) = slow.max_by_key(|(_, lines)| lines.len())?;
+    let last = lines.last()?;
+    let took = last
+        .split_once("\"took\":\"")
+        .and_then(|(_, rest)| rest.split('"').next())
+        .map_or(String::new(), |took| format!(", the last time in {took}"));
+    let count = lines.len();
+    Some(
+        Finding::new(
+            format!(
+                "the disk of etcd is slow: {} logged {count} times that it did not flush its log within a second{took}",
+                pod.name
+            ),
+            fix,
+        )
+        .by(Certainty::Likely)
+        .seen("log", quake_formats::yaml::shorten(last, 300)),
+    )
+}
+
 /// How the log says that a disk did not answer in time.
 const TIMEOUTS: &[&str] = &[
     "timeout, aborting",
@@ -182,6 +215,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.fail();
     }
     let fix = slow_disk(node);
+    if let Some(finding) = slow_flushes(node, &fix) {
+        return finding.warn();
+    }
     if let Some(average) = stalled(node)? {
         let finding = Finding::new(
             format!("for {average:.0} % of the last five minutes every process waited for a disk"),

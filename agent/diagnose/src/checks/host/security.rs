@@ -80,8 +80,9 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
         OURS.iter().any(|name| line.contains(name)) && !line.contains("permissive=1")
     };
     let ours: Vec<&str> = denied.iter().filter(ours).copied().collect();
-    let moved = moved_root(node, &denied).filter(|_| ours.is_empty());
-    if let Some(finding) = moved {
+    let of_images = unlabeled_images(node, &denied);
+    let of_images = of_images.or_else(|| moved_root(node, &denied).filter(|_| ours.is_empty()));
+    if let Some(finding) = of_images {
         return finding.fail();
     }
     let Some(line) = ours.last() else {
@@ -99,6 +100,11 @@ fn selinux(node: &Node<'_>) -> Result<Verdict, Unseen> {
             .to_owned()
     };
     let (program, object) = (value(" comm="), value(" name="));
+    let object = if object.is_empty() {
+        value(" path=")
+    } else {
+        object
+    };
     Finding::new(
         format!("SELinux denied {program} the use of {object}"),
         "restorecon -Rv /usr/local/bin /opt/cni /var/lib/quake-agent /var/lib/kubelet /etc/kubernetes; if it stays: ausearch -m avc -ts boot | audit2allow -M node && semodule -i node.pp",
@@ -150,6 +156,36 @@ fn moved_root(node: &Node<'_>, denied: &[&str]) -> Option<Finding> {
         .seen("file", "/etc/containerd/config.toml")
         .seen("kernel log", *line)
     })
+}
+
+/// Containers that may not start their own programs: the files of images have no labels, for somebody copied them to a volume or
+/// filled it without SELinux.
+fn unlabeled_images(node: &Node<'_>, denied: &[&str]) -> Option<Finding> {
+    const ROOT: &str = "/var/lib/containerd";
+    let is_start = |line: &&&str| {
+        let is_unlabeled = UNLABELED.iter().any(|label| line.contains(label));
+        let is_container = line.contains(":container_t:") && !line.contains("permissive=1");
+        is_container && is_unlabeled && line.contains("{ entrypoint }")
+    };
+    let lines: Vec<&str> = denied.iter().filter(is_start).copied().collect();
+    let line = lines.last()?;
+    let mount = node.mount_of(ROOT).ok().flatten();
+    let whose = match mount.filter(|mount| mount.facts.target == ROOT) {
+        Some(mount) => format!(
+            "{ROOT} is a volume of its own, {}, whose files have no labels",
+            mount.facts.source
+        ),
+        None => format!("the files in {ROOT} have no labels"),
+    };
+    Some(
+        Finding::new(
+            format!("SELinux keeps containers from the programs of their own images: {whose}"),
+            format!("drain the node; systemctl stop kubelet containerd; restorecon -RF {ROOT}; systemctl start containerd kubelet (container-selinux must be installed; ls -dZ {ROOT} shows container_var_lib_t then)"),
+        )
+        .by(Certainty::Likely)
+        .seen("kernel log", kernel_log::last(&lines))
+        .seen("denied", *line),
+    )
 }
 
 /// Profiles for containers' own programs: what they deny concerns one pod.

@@ -4,6 +4,8 @@ use super::growth::{all_images_are_used, root_volume_fix, ungrown};
 use super::largest_logs;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::free_space::{SCARCE, scarce, share_free};
+use crate::checks::kubelet::{entry, quantity};
+use crate::checks::kubelet_config::kubelet_configuration;
 use crate::checks::node::Node;
 use quake_model::facts::{EntryKind, SpaceFacts, Unseen};
 
@@ -21,6 +23,9 @@ pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let note = format!("{percent:.0} % of {} is free", space.path);
     let small = rooms.iter().find_map(|(space, _)| ungrown(node, space));
     if *left >= SCARCE {
+        if let Some(finding) = high_threshold(node, spaces) {
+            return finding.warn();
+        }
         return small.map_or_else(|| Verdict::ok(note), |small| small.finding().warn());
     }
     let what = match is_of_bytes(space) {
@@ -40,8 +45,63 @@ pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     scarce(finding, space)
 }
 
+/// The finding where kubelet evicts pods although there is room, because it is told to keep more free than the filesystem has
+/// (Kubernetes, Node-pressure Eviction).
+fn high_threshold(node: &Node<'_>, spaces: &[SpaceFacts]) -> Option<Finding> {
+    const ROOM: f64 = 0.2;
+    const GIB: f64 = 1_073_741_824.0;
+    let signals = [
+        ("nodefs.available", "/var/lib/kubelet"),
+        ("imagefs.available", "/var/lib/containerd"),
+    ];
+    let keys = [
+        ("evictionHard", "eviction-hard"),
+        ("evictionSoft", "eviction-soft"),
+    ];
+    signals.iter().find_map(|(signal, directory)| {
+        let around = spaces
+            .iter()
+            .filter(|space| is_below(directory, &space.path));
+        let space = around.max_by_key(|space| space.path.len())?;
+        let (free, all) = (space.bytes_free as f64, space.bytes as f64);
+        keys.iter().find_map(|(key, flag)| {
+            let text = entry(node, key, flag, signal)?;
+            let least = quantity(&text, all)?;
+            (least > free && share_free(space) > ROOM).then(|| {
+                Finding::new(
+                    format!(
+                        "kubelet evicts pods while less than {text} of {} are free ({key}, {signal}), and of its {:.0} GiB {:.0} are free: the threshold is too high, the disk is not full",
+                        space.path,
+                        all / GIB,
+                        free / GIB
+                    ),
+                    format!(
+                        "set {signal} to 10% in spec.kubelet.{key} (kops edit cluster, or the instance group), then roll the group; at once: in {}, then systemctl restart kubelet.service; or a larger rootVolumeSize",
+                        kubelet_configuration(node)
+                    ),
+                )
+            })
+        })
+    })
+}
+
+/// Whether a path is a directory or below it.
+fn is_below(path: &str, directory: &str) -> bool {
+    let rest = path.strip_prefix(directory.trim_end_matches('/'));
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// What fills it, as far as that is seen, and how room is made.
 fn what_fills(node: &Node<'_>, space: &SpaceFacts, full: String) -> (String, String) {
+    if let Some((path, mib)) = largest_file(node, space) {
+        return (
+            format!("{full}; {path} alone has {mib} MiB"),
+            format!(
+                "rm {path}, or move it to the disk (fuser -v {path} shows who writes it: systemctl stop that first); {}",
+                tidy(space)
+            ),
+        );
+    }
     let many = many_files(node, space).filter(|_| !is_of_bytes(space));
     let logs = largest_logs::of(node, space).filter(|_| is_of_bytes(space));
     match &logs {
@@ -69,6 +129,19 @@ fn what_fills(node: &Node<'_>, space: &SpaceFacts, full: String) -> (String, Str
             None => (full, tidy(space)),
         },
     }
+}
+
+/// The file that takes most of a filesystem in memory, where that is a quarter of it or more, and its size in MiB.
+fn largest_file(node: &Node<'_>, space: &SpaceFacts) -> Option<(String, u64)> {
+    const SHARE: u64 = 4;
+    if !matches!(space.path.as_str(), "/run" | "/tmp") {
+        return None;
+    }
+    let entries = node.survey().entries.iter();
+    let files = entries
+        .filter(|(path, entry)| entry.kind == EntryKind::File && is_below(path, &space.path));
+    let (path, entry) = files.max_by_key(|(_, entry)| entry.size)?;
+    (entry.size >= space.bytes / SHARE).then(|| (path.clone(), entry.size >> 20))
 }
 
 /// The directory whose own size is that of the most names, where that is hundreds of thousands, and its size in MiB.

@@ -147,6 +147,8 @@ mod tests {
             Status::Warn,
             "sysctl -w net.ipv4.ip_local_port_range='32768 60999', and echo",
         );
+        node.text(live, "61000\t61999\n");
+        node.assert("host.sysctl", Status::Warn, "no port left");
         node.text(live, "32768\t60999\n");
         node.assert("host.sysctl", Status::Ok, "none is known");
     }

@@ -20,7 +20,7 @@ const UNIT: &str = "kubelet.service";
 /// A kubelet that was started so lately may not answer yet.
 const YOUNG_MS: u64 = 30_000;
 
-pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
+pub(in crate::checks) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
     stage::begun(node, Phase::Services)?;
     let Some(unit) = node.unit(UNIT)? else {

@@ -15,9 +15,11 @@ mod skew;
 #[cfg(test)]
 mod tests;
 
+pub(super) use alive::judge as judge_kubelet;
 pub(super) use config::cgroup_driver;
 pub(super) use flags::flags;
 pub use kubeconfig::{Kubeconfig, api_access};
+pub(super) use pairs::{entry, quantity};
 
 use super::check::{Check, Severity, Source};
 use quake_formats::journal::KnownLine;

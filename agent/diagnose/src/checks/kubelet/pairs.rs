@@ -123,7 +123,12 @@ fn reserved(node: &Node<'_>, resource: &Resource) -> Option<(Finding, bool)> {
 }
 
 /// The value of a name in a map of kubelet's configuration, by its flag (`memory=1Gi,cpu=1`, `memory.available<5%`) or its key.
-fn entry(node: &Node<'_>, key: &str, flag: &str, name: &str) -> Option<String> {
+pub(in crate::checks) fn entry(
+    node: &Node<'_>,
+    key: &str,
+    flag: &str,
+    name: &str,
+) -> Option<String> {
     if let Some(list) = kubelet_flag(node, flag) {
         let pairs = list
             .split(',')
@@ -138,7 +143,7 @@ fn entry(node: &Node<'_>, key: &str, flag: &str, name: &str) -> Option<String> {
 }
 
 /// A quantity of Kubernetes, or a share of the whole.
-fn quantity(text: &str, total: f64) -> Option<f64> {
+pub(in crate::checks) fn quantity(text: &str, total: f64) -> Option<f64> {
     const UNITS: &[(&str, f64)] = &[
         ("Ki", 1024.0),
         ("Mi", 1_048_576.0),

@@ -28,3 +28,49 @@ pub(super) fn ids(line: &str, means: &str) -> String {
         false => format!(": {}", found.join(", ")),
     }
 }
+
+/// What a line means and what to do, with the call that AWS refuses in it, and to which role, where neither has it:
+/// `User: arn:aws:sts::1:assumed-role/ROLE/i-0 is not authorized to perform: ec2:DescribeVpcs because …`.
+pub(super) fn refused(line: &str, means: String, fix: String) -> (String, String) {
+    const REFUSAL: &str = " is not authorized to perform: ";
+    let Some((who, rest)) = line.split_once(REFUSAL) else {
+        return (means, fix);
+    };
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == ':' || c == '-';
+    let action = rest.split(|c| !is_part(c)).next().unwrap_or_default();
+    if !action.contains(':') || means.contains(action) || fix.contains(action) {
+        return (means, fix);
+    }
+    let role = who.rsplit_once("assumed-role/").map(|(_, rest)| rest);
+    let role = role.and_then(|rest| rest.split('/').next());
+    let who = role.map_or("its role".to_owned(), |role| format!("the role {role}"));
+    (
+        format!("{means}: {who} may not {action}"),
+        format!(
+            "allow {action} to {who} (additionalPolicies of its instance groups in kops edit cluster, or the policy of a role of your own); {fix}"
+        ),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::refused;
+
+    #[test]
+    fn a_call_that_aws_refuses_is_named_with_its_role() {
+        let line = "UnauthorizedOperation: User: arn:aws:sts::1:assumed-role/masters.c/i-0 is not authorized to perform: ec2:DescribeVpcs because no identity-based policy allows it";
+        let told = |line: &str, means: &str| refused(line, means.to_owned(), "look".to_owned());
+        let (means, fix) = told(line, "it fails");
+        assert_eq!(
+            means,
+            "it fails: the role masters.c may not ec2:DescribeVpcs"
+        );
+        assert!(
+            fix.starts_with("allow ec2:DescribeVpcs to the role masters.c"),
+            "{fix}"
+        );
+        let same = "ec2:DescribeVpcs is denied";
+        assert_eq!(told(line, same), (same.to_owned(), "look".to_owned()));
+        assert_eq!(told("denied", "it fails").0, "it fails");
+    }
+}

@@ -2,7 +2,7 @@
 
 use super::collected::{KERNEL, Log};
 use super::errors::Threshold;
-use super::ids::ids;
+use super::ids::{ids, refused};
 use super::line::{Level, is_of_another};
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
@@ -284,9 +284,8 @@ fn fix_of(hit: &Hit<'_>) -> String {
 
 /// A check that saw nothing wrong, or nothing at all, takes over what the lines say. Where it `explains` what failed, one line
 /// is enough.
-fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
-    let found = found.into_iter();
-    let mut hits: Vec<Hit<'_>> = found.filter(|hit| counts(hit, one, explains)).collect();
+fn take_over(one: &mut CheckReport, mut hits: Vec<Hit<'_>>, explains: bool) {
+    hits.retain(|hit| counts(hit, one, explains));
     hits.sort_by_key(weight);
     let Some(first) = hits.first() else { return };
     let often = match first.count {
@@ -301,9 +300,9 @@ fn take_over(one: &mut CheckReport, found: Vec<Hit<'_>>, explains: bool) {
         }
         ids => ids,
     };
+    let (means, fix) = refused(first.line, means, fix_of(first));
     let summary = format!("{means}{ids} ({} {often})", first.log.name);
-    let mut finding =
-        Finding::new(summary, fix_of(first)).seen(&first.log.name, shorten(first.line, QUOTED));
+    let mut finding = Finding::new(summary, fix).seen(&first.log.name, shorten(first.line, QUOTED));
     finding = finding.by(Certainty::Likely);
     for hit in &hits[1..] {
         let text = format!(

@@ -71,13 +71,20 @@ fn without_pods(node: &Node<'_>) -> Option<Finding> {
     {
         return None;
     }
+    let (who, first) = match file_of_all_links(node) {
+        Some(path) => (
+            format!("systemd-networkd, which {path} gives every link (Name=*),"),
+            format!("write Name=en* eth* in place of Name=* into {path}; "),
+        ),
+        None => ("somebody".to_owned(), String::new()),
+    };
     let finding = Finding::new(
         format!(
-            "pods have links such as {}, and no route leads to any pod: somebody removed the routes of the pod network",
+            "pods have links such as {}, and no route leads to any pod: {who} removed the routes of the pod network",
             link.name
         ),
         format!(
-            "{KEEP}; then delete the pod of the network on this node (cilium, calico-node, aws-node): it makes the routes again"
+            "{first}{KEEP}; then delete the pod of the network on this node (cilium, calico-node, aws-node): it makes the routes again"
         ),
     );
     let networkd = node.unit("systemd-networkd.service").ok().flatten();
@@ -88,6 +95,16 @@ fn without_pods(node: &Node<'_>) -> Option<Finding> {
         }
         None => finding,
     })
+}
+
+/// The file of systemd-networkd that takes every link, those of pods too (systemd.network(5), `Name=`).
+fn file_of_all_links<'a>(node: &Node<'a>) -> Option<&'a str> {
+    let texts = node.survey().texts.iter();
+    let mut files =
+        texts.filter(|(path, _)| path.contains("/systemd/network/") && path.ends_with(".network"));
+    let takes_all = |text: &String| text.lines().any(|line| line.trim() == "Name=*");
+    let found = files.find(|(_, text)| text.ok().is_some_and(takes_all));
+    found.map(|(path, _)| path.as_str())
 }
 
 #[cfg(test)]

@@ -70,6 +70,9 @@ fn ports(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Ok(listeners) => listeners,
         Err(why) => return by_journals(node, why),
     };
+    if let Some(finding) = name_server(node, listeners) {
+        return finding.fail();
+    }
     let places = places(node);
     let held = places.iter().find_map(|place| {
         let foreign = |listener: &&Listener| {
@@ -88,6 +91,25 @@ fn ports(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         None => Verdict::ok("no other program holds one of them"),
     }
+}
+
+/// The finding where another name server has port 53 of all addresses, and node-local-dns cannot have it (kubernetes/dns,
+/// `cmd/node-cache`).
+fn name_server(node: &Node<'_>, listeners: &[Listener]) -> Option<Finding> {
+    const OWN: &[&str] = &["node-cache", "coredns", "dnsmasq-nanny"];
+    let mut pods = node.pods();
+    let pod = pods.find(|pod| pod.name.starts_with("node-local-dns") && pod.restarts > 0)?;
+    let is_everywhere =
+        |it: &&Listener| it.port == 53 && matches!(it.address.as_str(), "0.0.0.0" | "::");
+    let listener = listeners.iter().find(is_everywhere)?;
+    let program = listener.program.as_deref()?;
+    (!OWN.contains(&program)).then(|| {
+        Finding::new(
+            format!("{program} of this host listens on port 53 of all addresses, so {} cannot have its own and restarts ({} times)", pod.name, pod.restarts),
+            format!("give the name server of {program} one address, such as 127.0.0.1, or another port, in its configuration (consul: addresses.dns or ports.dns; dnsmasq: bind-dynamic and listen-address), and restart it; or systemctl disable --now its unit; then kubectl -n {} delete pod {}", pod.namespace, pod.name),
+        )
+        .seen("listens on", format_args!("{}:53", listener.address))
+    })
 }
 
 fn taken(place: &Place, listener: &Listener) -> Finding {

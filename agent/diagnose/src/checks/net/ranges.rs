@@ -191,8 +191,24 @@ fn targets(node: &Node<'_>, ranges: &[(&'static str, Range)]) -> Vec<Target> {
         is_lost: true,
         is_reached: false,
     });
+    let peers = unpeered(node).into_iter().map(|address| Target {
+        what: format!("the node {address}, with which Calico has no session,"),
+        address,
+        is_lost: true,
+        is_reached: false,
+    });
     let all = servers.chain(of_names).chain([metadata]);
-    all.chain(unrouted).collect()
+    all.chain(unrouted).chain(peers).collect()
+}
+
+/// Nodes with which Calico on this one has no BGP session (projectcalico/calico, `node/pkg/health`).
+fn unpeered(node: &Node<'_>) -> BTreeSet<Ipv4Addr> {
+    let lines = node.journal("kubelet.service").iter();
+    let lists = lines.filter_map(|line| line.split_once("BGP not established with "));
+    let ends = |c: char| !(c.is_ascii_digit() || ".,".contains(c));
+    let lists = lists.filter_map(|(_, rest)| rest.split(ends).next());
+    let addresses = lists.flat_map(|list| list.split(','));
+    addresses.filter_map(|it| it.parse().ok()).collect()
 }
 
 /// Addresses of registries that kubelet or the runtime found no route to. One that is written as an address, and not as a name,

@@ -1,6 +1,7 @@
 //! The check of what overrides the node's own units: drop-ins, and whole units in directories that come first (systemd.unit(5)).
 
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use crate::checks::kubelet::judge_kubelet;
 use crate::checks::node::{AGENT_UNIT, Node};
 use quake_model::facts::{ActiveState, EntryKind, Unseen};
 
@@ -130,7 +131,12 @@ fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
     found.sort_by_key(|it| (!is_down(it), !it.changes_command));
     let first = &found[0];
     let does_harm = is_down(first);
-    let finding = found[1..].iter().fold(finding_of(first), |finding, other| {
+    let mut finding = finding_of(first);
+    if let Some(ended) = end_of_kubelet(node, first) {
+        finding.summary = format!("{}; {}", finding.summary, ended.summary);
+        finding.fix = format!("{}; or correct it: {}", finding.fix, ended.fix);
+    }
+    let finding = found[1..].iter().fold(finding, |finding, other| {
         finding.seen("also", format_args!("{}: {}", other.path, other.line))
     });
     match does_harm {
@@ -269,6 +275,17 @@ fn of_text<'a>(path: &'a str, text: &'a str, unit: &'static str) -> Option<Overr
         line,
         changes_command: command.is_some() || line.contains("DAEMON_ARGS"),
     })
+}
+
+/// Why a kubelet ends whose command a drop-in replaces: its own finding.
+fn end_of_kubelet(node: &Node<'_>, it: &Override<'_>) -> Option<Finding> {
+    if it.unit != "kubelet.service" || !it.changes_command {
+        return None;
+    }
+    match judge_kubelet(node) {
+        Ok(Verdict::Fail(finding)) if finding.certainty != Certainty::Possible => Some(finding),
+        _ => None,
+    }
 }
 
 fn finding_of(it: &Override<'_>) -> Finding {

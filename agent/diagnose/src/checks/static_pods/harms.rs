@@ -96,6 +96,12 @@ const ROWS: &[Row] = &[
     },
     Row {
         component: SERVER,
+        flag: "max-mutating-requests-inflight",
+        is_bad: |value| value.parse().is_ok_and(|it: u32| it > 0 && it < 25),
+        what: "writes beyond so many are refused with 429: nodes and controllers wait",
+    },
+    Row {
+        component: SERVER,
         flag: "kubelet-preferred-address-types",
         is_bad: |value| value.starts_with("External"),
         what: "the API server goes to kubelets by their public addresses: logs, exec and metrics time out",

@@ -75,6 +75,19 @@ fn slewing(node: &Node<'_>) -> Option<Reason> {
     })
 }
 
+/// Whether chrony itself stepped the clock by about what it is wrong: by what its source says (chrony, `reference.c`).
+fn was_stepped(node: &Node<'_>, ahead_ms: i64) -> bool {
+    const MARK: &str = "System clock was stepped by ";
+    let units = ["chrony.service", "chronyd.service"];
+    let lines = units.iter().flat_map(|unit| node.journal(unit));
+    let mut steps = lines.filter_map(|line| {
+        let (_, rest) = line.split_once(MARK)?;
+        rest.split(' ').next()?.parse::<f64>().ok()
+    });
+    let ahead = ahead_ms as f64 / 1000.0;
+    steps.any(|step| (step - ahead).abs() * 10.0 < ahead.abs())
+}
+
 /// Where EC2 gives the time (Amazon Time Sync Service), by IPv4 and IPv6.
 const OF_AMAZON: [&str; 2] = ["169.254.169.123", "fd00:ec2::123"];
 
@@ -127,6 +140,7 @@ pub(super) fn reason(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
             let fix = format!("{}{source}", finding.fix);
             Some((finding.summary, fix, daemon::NONE.to_owned()))
         }
+        None if was_stepped(node, ahead_ms) => foreign(node).or_else(|| slewing(node)),
         None => slewing(node).or_else(|| foreign(node)),
     })
 }

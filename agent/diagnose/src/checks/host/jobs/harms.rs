@@ -140,6 +140,18 @@ pub(super) const HARMS: &[Harm] = &[
             &["truncate"],
             &["rsync", "--delete"],
         ],
+        objects: &["/var/lib/containerd", "/var/lib/docker"],
+        does: "removes files of the container runtime, which does not know of it: images and containers miss parts",
+        fix: "drain the node; systemctl stop kubelet containerd; mv /var/lib/containerd /var/lib/containerd.old; systemctl start containerd kubelet pulls every image again (with docker /var/lib/docker); kubelet removes unused images itself as the disk fills up",
+    },
+    Harm {
+        commands: &[
+            &["rm -"],
+            &["-delete"],
+            &["-exec rm"],
+            &["truncate"],
+            &["rsync", "--delete"],
+        ],
         objects: DIRECTORIES,
         does: "removes directories of the node",
         fix: "systemctl restart quake-agent.service writes the agent's files again; restart kubelet.service and the runtime after it",
@@ -175,7 +187,7 @@ pub(super) const HARMS: &[Harm] = &[
             " /var",
         ],
         does: "changes owners or modes of the node's files",
-        fix: "systemctl restart quake-agent.service sets those of its own files; programs in /opt/cni/bin need 0755, keys 0600",
+        fix: "systemctl restart quake-agent.service sets those of its own files; programs in /opt/cni/bin need 0755, keys 0600; the healthcheck of kube-apiserver runs as user 10012: chown -R 10012 /etc/kubernetes/kube-apiserver-healthcheck/secrets, chmod 0755 on the directories above it",
     },
     Harm {
         commands: &[&["swapon"], &["fallocate", "swap"], &["mkswap"]],

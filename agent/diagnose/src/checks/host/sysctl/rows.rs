@@ -31,6 +31,16 @@ const BEHIND_CONTROL_PLANE: u32 = 10_300;
 /// The last of the node ports of Services (kube-apiserver, `--service-node-port-range`).
 const LAST_OF_NODE_PORTS: u32 = 32_767;
 
+/// Whether a range has fewer ports than a busy proxy needs to one server. The kernel's own has 28,232.
+fn has_few_ports(value: &str) -> bool {
+    const FEWEST: u32 = 8_000;
+    let mut words = value.split_whitespace().map(str::parse::<u32>);
+    match (words.next(), words.next()) {
+        (Some(Ok(first)), Some(Ok(last))) => last.saturating_sub(first) < FEWEST,
+        _ => false,
+    }
+}
+
 /// The first port of a range.
 fn first(range: &str) -> Option<u32> {
     range.split_whitespace().next()?.parse().ok()
@@ -102,6 +112,13 @@ pub(super) const ROWS: &[Row] = &[
         is_bad: |value| first(value).is_some_and(|first| first < BEHIND_CONTROL_PLANE),
         concerns: always,
         what: "connections take the ports of kubelet and the control plane (10248 to 10259), which then cannot listen",
+        better: "32768 60999",
+    },
+    Row {
+        key: "net.ipv4.ip_local_port_range",
+        is_bad: has_few_ports,
+        concerns: always,
+        what: "a program of the host network has no port left for one more connection (cannot assign requested address), so proxies and ingresses fail under load",
         better: "32768 60999",
     },
     Row {

@@ -326,3 +326,35 @@ fn a_file_system_that_is_newer_than_the_kernel_is_no_damaged_disk() {
         proves("host.disk-errors", &survey, Status::Warn, words);
     }
 }
+
+#[test]
+fn a_threshold_that_the_disk_cannot_meet_is_no_full_disk() {
+    let with = |threshold: &str, free: u64| {
+        let mut survey = machine(
+            "node",
+            "1.35.0",
+            &[(
+                "/var/lib/kubelet/config.yaml",
+                &format!("evictionHard:\n  nodefs.available: {threshold}\n"),
+            )],
+        );
+        survey.spaces = Seen::Yes(vec![SpaceFacts {
+            path: "/".into(),
+            bytes: 64 << 30,
+            bytes_free: free << 30,
+            inodes: 1000,
+            inodes_free: 900,
+            read_only: false,
+        }]);
+        survey
+    };
+    let cases = [
+        ("45Gi", 41, Status::Warn, "less than 45Gi of / are free"),
+        ("70%", 41, Status::Warn, "the threshold is too high"),
+        ("10%", 41, Status::Ok, "64 % of / is free"),
+        ("45Gi", 2, Status::Warn, "/ is almost full"),
+    ];
+    for (threshold, free, status, words) in cases {
+        proves("host.disk-space", &with(threshold, free), status, words);
+    }
+}

@@ -10,6 +10,7 @@ fn selinux_is_in_the_way_only_where_it_denied_something() {
     let enforcing = || machine("node", "1.29.0", &[("/sys/fs/selinux/enforce", "1")]);
     let denial = "audit: type=1400 audit(1.2:3): avc:  denied  { execute } for  pid=9 comm=\"kubelet\" name=\"calico\" dev=\"nvme0n1p1\" permissive=0";
     let other = "audit: type=1400 audit(1.2:3): avc:  denied  { read } for  pid=9 comm=\"sshd\" name=\"x\" permissive=0";
+    let unlabeled = "audit: type=1400 audit(1.2:3): avc:  denied  { entrypoint } for  pid=9 comm=\"runc:[2:INIT]\" path=\"/app\" scontext=system_u:system_r:container_t:s0:c1,c2 tcontext=system_u:object_r:unlabeled_t:s0 tclass=file permissive=0";
     let cases = [
         (
             machine("node", "1.29.0", &[("/proc/filesystems", "\text4\n")]),
@@ -26,6 +27,19 @@ fn selinux_is_in_the_way_only_where_it_denied_something() {
             logged(enforcing(), &[denial]),
             Status::Fail,
             "denied kubelet the use of calico",
+        ),
+        (
+            logged(
+                enforcing(),
+                &[&denial.replace("name=\"calico\"", "path=\"/opt/x\"")],
+            ),
+            Status::Fail,
+            "the use of /opt/x",
+        ),
+        (
+            logged(enforcing(), &[unlabeled]),
+            Status::Fail,
+            "the files in /var/lib/containerd have no labels",
         ),
         (enforcing(), Status::Skip, "nothing recorded it"),
         (tree(&[]), Status::Skip, "/proc/filesystems"),

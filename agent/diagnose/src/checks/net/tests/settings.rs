@@ -1,6 +1,7 @@
 //! Checks of settings, filters, ports and proxies.
 
 use super::node;
+use crate::checks::node_sample::Sample;
 use crate::checks::report::Status;
 use crate::checks::surveyed::{entry, proves, survey_with, tree};
 use quake_model::facts::{EntryKind, Listener, Seen, Survey};
@@ -243,5 +244,23 @@ fn a_proxy_must_not_stand_before_the_clusters_own() {
         &Survey::default(),
         Status::Skip,
         "/etc/environment",
+    );
+}
+
+#[test]
+fn a_name_server_that_keeps_node_local_dns_from_its_port_is_named() {
+    let mut sample = Sample::worker();
+    sample.survey.listeners = Seen::Yes(vec![Listener {
+        address: "::".into(),
+        port: 53,
+        program: Some("consul".into()),
+        pid: Some(655),
+    }]);
+    sample.assert("net.ports", Status::Ok, "no other");
+    sample.pod("node-local-dns", "running").restarts = 7;
+    sample.assert(
+        "net.ports",
+        Status::Fail,
+        "consul of this host listens on port 53",
     );
 }
