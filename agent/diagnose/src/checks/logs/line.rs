@@ -46,6 +46,10 @@ const ERROR: &[&str] = &[
     "\"severity\":\"ERROR\"",
     "[ERROR]",
     "[CRITICAL]",
+    // nginx, whose `[error]` tells of clients, too.
+    " [crit] ",
+    " [alert] ",
+    " [emerg] ",
     "\tERROR\t",
     " ERROR ",
     " | ERROR",

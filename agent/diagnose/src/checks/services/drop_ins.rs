@@ -51,6 +51,7 @@ const COMMANDS: &[&str] = &[
 const VARIABLES: &[&str] = &["Environment", "EnvironmentFile", "UnsetEnvironment"];
 const LIMITS: &[&str] = &[
     "LimitNOFILE",
+    "UMask",
     "LimitNPROC",
     "MemoryHigh",
     "MemoryMax",
