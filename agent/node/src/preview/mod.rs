@@ -16,10 +16,9 @@ mod tables;
 mod view;
 mod words;
 
-pub use checks::rules;
 pub use consequence::{Consequences, Restart};
 pub use difference::{Becomes, FileChange, RowChange, UnitChange};
-pub use rule::{Finding, Rule, Severity};
+pub use rule::{Finding, Rule, Severity, rules};
 pub use side::{ClusterSide, GroupSide, KeySide, ObjectSide, Settings};
 pub use view::{Aspect, FileKind};
 

@@ -1,6 +1,12 @@
-//! What breaks, as rows of tables: a stable id, how grave it is, why, what to do, and where the fact is from.
+//! What breaks, as rows of a table: a stable id, how grave it is, why, what to do, and where the fact is from.
 
 use serde::Serialize;
+use std::sync::LazyLock;
+
+/// The rules. They are data, so that another one is some lines more and no code.
+const TABLE: &str = include_str!("rules.txt");
+
+static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| read(TABLE));
 
 /// How grave a finding is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -20,6 +26,11 @@ impl Severity {
             Self::Risk => "risk",
         }
     }
+
+    fn named(word: &str) -> Option<Self> {
+        let mut all = [Self::Breaks, Self::Risk].into_iter();
+        all.find(|severity| severity.name() == word)
+    }
 }
 
 /// A row: `{what}`, `{old}`, `{new}` and `{instead}` in its texts stand for what was found.
@@ -30,7 +41,28 @@ pub struct Rule {
     pub severity: Severity,
     pub summary: &'static str,
     pub remedy: &'static str,
-    pub sources: &'static [&'static str],
+    pub sources: Vec<&'static str>,
+}
+
+/// All rules, in the order of the table.
+pub fn rules() -> impl Iterator<Item = &'static Rule> {
+    RULES.iter()
+}
+
+/// The rules of a table; its head says how they are written.
+fn read(table: &'static str) -> Vec<Rule> {
+    let blocks = table.split("\n\n").filter_map(|block| {
+        let mut lines = block.lines().map(str::trim);
+        let (id, severity) = lines.next()?.split_once(' ')?;
+        Some(Rule {
+            id,
+            severity: Severity::named(severity)?,
+            summary: lines.next()?,
+            remedy: lines.next()?,
+            sources: lines.collect(),
+        })
+    });
+    blocks.collect()
 }
 
 /// A rule that a change meets.
@@ -47,7 +79,8 @@ pub struct Finding {
 /// A rule that is met, and by what.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Hit {
-    rule: &'static Rule,
+    /// The rule's id.
+    rule: &'static str,
     what: String,
     old: String,
     new: String,
@@ -58,7 +91,7 @@ pub(super) struct Hit {
 }
 
 impl Hit {
-    pub(super) fn new(rule: &'static Rule, what: impl Into<String>) -> Self {
+    pub(super) fn new(rule: &'static str, what: impl Into<String>) -> Self {
         Self {
             rule,
             what: what.into(),
@@ -91,32 +124,32 @@ impl Hit {
 
     /// Whether both are about the same, whatever the values are.
     pub(super) fn is_like(&self, other: &Self) -> bool {
-        self.rule.id == other.rule.id && self.what == other.what
+        self.rule == other.rule && self.what == other.what
     }
 
-    /// The rule's texts about these values.
-    pub(super) fn finding(&self) -> Finding {
+    /// The rule's texts about these values; `None` where the table has no such rule.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let rule = rules().find(|rule| rule.id == self.rule)?;
         let values = [
             ("{what}", &self.what),
             ("{old}", &self.old),
             ("{new}", &self.new),
             ("{instead}", &self.instead),
         ];
-        let rule = self.rule;
         let fill = |text: &str| {
             values.iter().fold(text.to_owned(), |text, (name, value)| {
                 text.replace(name, or_nothing(value))
             })
         };
-        Finding {
+        Some(Finding {
             severity: rule.severity,
             id: rule.id,
             summary: fill(rule.summary),
             remedy: fill(rule.remedy),
             sources: self
                 .source
-                .map_or_else(|| rule.sources.to_vec(), |source| vec![source]),
-        }
+                .map_or_else(|| rule.sources.clone(), |source| vec![source]),
+        })
     }
 }
 

@@ -1,61 +1,31 @@
 //! Who may do what: ports without a login, and admission plugins that go.
 
 use super::{Hit, Pair, Subject};
-use crate::preview::rule::{Rule, Severity};
 use crate::preview::tables::ADMISSION_PLUGINS;
-use crate::preview::view::Aspect;
+use crate::preview::view::Aspect::{self, Flag, Setting};
 use std::collections::BTreeSet;
-
-const OPENED: Rule = Rule {
-    id: "access.opened",
-    severity: Severity::Risk,
-    summary: "{what} is {new}: everyone who reaches the port needs no login, or may do everything",
-    remedy: "take it back, unless the network alone is to decide who has access",
-    sources: &[
-        "https://kubernetes.io/docs/reference/access-authn-authz/kubelet-authn-authz/",
-        "https://kubernetes.io/docs/reference/access-authn-authz/authorization/",
-    ],
-};
-
-const DROPPED: Rule = Rule {
-    id: "kubernetes.admission-plugin-dropped",
-    severity: Severity::Risk,
-    summary: "kube-apiserver no longer enables the admission plugin {what}, which this version still has",
-    remedy: "keep it in kubeAPIServer.enableAdmissionPlugins, unless what it forbids or sets is meant to be free",
-    sources: &["https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/"],
-};
-
-pub(super) const RULES: &[Rule] = &[OPENED, DROPPED];
 
 /// A flag or a setting, and whether a value of it opens a port.
 type Opening = (Aspect, &'static str, fn(&str) -> bool);
 
 const OPEN: &[Opening] = &[
-    (Aspect::Flag, "kube-apiserver --anonymous-auth", is_true),
+    (Flag, "kube-apiserver --anonymous-auth", is_true),
+    (Flag, "kube-apiserver --authorization-mode", allows_all),
+    (Flag, "kube-apiserver --insecure-port", is_a_port),
+    (Flag, "kubelet --anonymous-auth", is_true),
+    (Flag, "kubelet --authorization-mode", allows_all),
+    (Flag, "kubelet --read-only-port", is_a_port),
     (
-        Aspect::Flag,
-        "kube-apiserver --authorization-mode",
-        allows_all,
-    ),
-    (Aspect::Flag, "kube-apiserver --insecure-port", is_a_port),
-    (Aspect::Flag, "kubelet --anonymous-auth", is_true),
-    (Aspect::Flag, "kubelet --authorization-mode", allows_all),
-    (Aspect::Flag, "kubelet --read-only-port", is_a_port),
-    (
-        Aspect::Setting,
+        Setting,
         "KubeletConfiguration authentication.anonymous.enabled",
         is_true,
     ),
     (
-        Aspect::Setting,
+        Setting,
         "KubeletConfiguration authorization.mode",
         allows_all,
     ),
-    (
-        Aspect::Setting,
-        "KubeletConfiguration readOnlyPort",
-        is_a_port,
-    ),
+    (Setting, "KubeletConfiguration readOnlyPort", is_a_port),
 ];
 
 fn is_true(value: &str) -> bool {
@@ -73,7 +43,7 @@ fn allows_all(value: &str) -> bool {
 pub(super) fn state(subject: &Subject<'_>) -> Vec<Hit> {
     let open = OPEN.iter().filter_map(|(aspect, name, is_open)| {
         let value = subject.row(*aspect, name)?;
-        is_open(value).then(|| Hit::new(&OPENED, *name).between("", value))
+        is_open(value).then(|| Hit::new("access.opened", *name).between("", value))
     });
     open.collect()
 }
@@ -92,5 +62,6 @@ pub(super) fn step(pair: &Pair<'_>) -> Vec<Hit> {
         rows.any(|row| row.0 == plugin && minor >= row.1)
     };
     let dropped = old.difference(&new).filter(|plugin| !is_gone(plugin));
-    dropped.map(|plugin| Hit::new(&DROPPED, plugin)).collect()
+    let hits = dropped.map(|plugin| Hit::new("kubernetes.admission-plugin-dropped", plugin));
+    hits.collect()
 }

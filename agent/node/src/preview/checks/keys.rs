@@ -1,53 +1,7 @@
 //! CAs, keys of service accounts, and what else makes nodes and pods believe each other.
 
 use super::{Hit, Pair, Subject};
-use crate::preview::rule::{Rule, Severity};
 use crate::preview::side::{ClusterSide, KeySide};
-
-const ROTATION: &str = "https://kops.sigs.k8s.io/operations/rotate-secrets/";
-
-const REPLACED: Rule = Rule {
-    id: "keys.ca-replaced",
-    severity: Severity::Breaks,
-    summary: "the CA {what} is replaced, and the old one is trusted no more: old and new nodes refuse each other during the roll",
-    remedy: "rotate as kops does: create keypair, roll, promote keypair, roll, distrust keypair, roll",
-    sources: &[ROTATION],
-};
-
-const SIGNER: Rule = Rule {
-    id: "keys.signing-ca-distrusted",
-    severity: Severity::Breaks,
-    summary: "the generation of the CA {what} that signed today's certificates is trusted no more",
-    remedy: "roll with both generations trusted first; distrust the old one only after the next roll",
-    sources: &[ROTATION],
-};
-
-const ACCOUNTS: Rule = Rule {
-    id: "keys.service-account-key-dropped",
-    severity: Severity::Breaks,
-    summary: "the key that signed the tokens of service accounts is trusted no more: pods that run lose access to the API",
-    remedy: "keep the old key in the keyset service-account until all tokens were renewed",
-    sources: &[ROTATION],
-};
-
-const ISSUER: Rule = Rule {
-    id: "keys.service-account-issuer-changed",
-    severity: Severity::Breaks,
-    summary: "the issuer of service accounts changes from {old} to {new}, and the old one is accepted no more: tokens of pods that \
-              run and IAM roles of service accounts fail",
-    remedy: "keep {old} in kubeAPIServer.additionalServiceAccountIssuers until all tokens were renewed",
-    sources: &["https://kubernetes.io/docs/reference/command-line-tools-reference/kube-apiserver/"],
-};
-
-const ENCRYPTION: Rule = Rule {
-    id: "keys.encryption-config-removed",
-    severity: Severity::Breaks,
-    summary: "kube-apiserver loses its encryption configuration: it cannot read the secrets that are encrypted in etcd",
-    remedy: "keep it with `identity` as the first provider, rewrite all secrets, and remove it after that",
-    sources: &["https://kubernetes.io/docs/tasks/administer-cluster/decrypt-data/"],
-};
-
-pub(super) const RULES: &[Rule] = &[REPLACED, SIGNER, ACCOUNTS, ISSUER, ENCRYPTION];
 
 pub(super) fn of_clusters(old: &ClusterSide, new: &ClusterSide) -> Vec<Hit> {
     let pairs = old
@@ -65,9 +19,9 @@ fn keyset(name: &str, old: &KeySide, new: &KeySide) -> Option<Hit> {
     let is_signer_kept = signs.is_none_or(|it| new.trusted.contains(it));
     let rule = match (name, old.trusted.is_empty() || is_kept, is_signer_kept) {
         (_, true, true) => return None,
-        ("service-account" | "master", _, _) => &ACCOUNTS,
-        (_, false, _) => &REPLACED,
-        (_, true, false) => &SIGNER,
+        ("service-account" | "master", _, _) => "keys.service-account-key-dropped",
+        (_, false, _) => "keys.ca-replaced",
+        (_, true, false) => "keys.signing-ca-distrusted",
     };
     Some(Hit::new(rule, name))
 }
@@ -84,7 +38,8 @@ fn issuer(pair: &Pair<'_>) -> Option<Hit> {
     let (old, new) = (of(&pair.old)?, of(&pair.new)?);
     let first = old.first()?;
     let is_gone = !new.contains(first);
-    is_gone.then(|| Hit::new(&ISSUER, "issuer").between(first, new.join(", ")))
+    let hit = Hit::new("keys.service-account-issuer-changed", "issuer");
+    is_gone.then(|| hit.between(first, new.join(", ")))
 }
 
 fn encryption(pair: &Pair<'_>) -> Option<Hit> {
@@ -94,5 +49,5 @@ fn encryption(pair: &Pair<'_>) -> Option<Hit> {
     ];
     let has = |subject: &Subject<'_>| FLAGS.iter().any(|flag| subject.flag(flag).is_some());
     let is_lost = has(&pair.old) && pair.new.view.is_some() && !has(&pair.new);
-    is_lost.then(|| Hit::new(&ENCRYPTION, "kube-apiserver"))
+    is_lost.then(|| Hit::new("keys.encryption-config-removed", "kube-apiserver"))
 }

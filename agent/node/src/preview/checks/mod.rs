@@ -1,4 +1,4 @@
-//! What breaks: each area has its rules, and functions that say where a change meets them.
+//! What breaks: each area has functions that say where a change meets its rules.
 //!
 //! A *state* is wrong whatever was before, such as a flag that the version does not have; what was so before is no finding of a
 //! change. A *step* is wrong only between two states, such as another range of pods.
@@ -15,28 +15,10 @@ mod network;
 mod programs;
 mod runtime;
 
-use super::rule::{Finding, Hit, Rule};
+use super::rule::{Finding, Hit};
 use super::side::{ClusterSide, GroupSide};
 use super::view::{Aspect, NodeView};
 use quake_model::spec::{EtcdCluster, KubernetesVersion, NodeSpec, Runtime};
-
-/// The rules of all areas, in the order of the areas.
-pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    let areas = [
-        kubernetes::RULES,
-        access::RULES,
-        programs::RULES,
-        runtime::RULES,
-        containerd::RULES,
-        kops::RULES,
-        network::RULES,
-        etcd::RULES,
-        keys::RULES,
-        group::RULES,
-        cluster::RULES,
-    ];
-    areas.into_iter().flatten()
-}
 
 /// A node of one side.
 #[derive(Debug, Clone, Copy)]
@@ -145,13 +127,16 @@ pub(super) fn of_groups(pair: &Pair<'_>) -> Vec<Finding> {
         .iter()
         .flat_map(|state| new_hits(&state(&pair.old), state(&pair.new)));
     let steps = STEPS.iter().flat_map(|step| step(pair));
-    states.chain(steps).map(|hit| hit.finding()).collect()
+    states
+        .chain(steps)
+        .filter_map(|hit| hit.finding())
+        .collect()
 }
 
 /// What is wrong with the nodes of a group that is new.
 pub(super) fn of_a_new_group(subject: &Subject<'_>) -> Vec<Finding> {
     let states = STATES.iter().flat_map(|state| state(subject));
-    states.map(|hit| hit.finding()).collect()
+    states.filter_map(|hit| hit.finding()).collect()
 }
 
 /// What breaks in the cluster itself.
@@ -159,7 +144,7 @@ pub(super) fn of_clusters(old: &ClusterSide, new: &ClusterSide) -> Vec<Finding> 
     let mut all = new_hits(&cluster::state(old), cluster::state(new));
     all.extend(cluster::step(old, new));
     all.extend(keys::of_clusters(old, new));
-    all.iter().map(Hit::finding).collect()
+    all.iter().filter_map(Hit::finding).collect()
 }
 
 /// What was not so before.

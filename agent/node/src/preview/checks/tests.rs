@@ -3,8 +3,7 @@
 mod clusters;
 mod nodes;
 
-use super::rules;
-use crate::preview::rule::Severity;
+use crate::preview::rule::{Severity, rules};
 use crate::preview::sample::Sample;
 use crate::preview::side::ClusterSide;
 use crate::preview::{Preview, preview};
@@ -74,6 +73,29 @@ fn every_rule_is_planted_and_no_two_share_an_id() {
     assert_eq!(ids.len(), distinct.len());
     assert_eq!(distinct, planted);
     assert!(ids.len() >= 20);
+}
+
+/// A rule that is named nowhere is met by nothing, and an id that is no rule's is the id of no finding.
+#[test]
+fn every_rule_is_named_at_one_place_of_the_checks() {
+    let checks = [
+        include_str!("access.rs"),
+        include_str!("cluster.rs"),
+        include_str!("containerd.rs"),
+        include_str!("etcd.rs"),
+        include_str!("group.rs"),
+        include_str!("keys.rs"),
+        include_str!("kops.rs"),
+        include_str!("kubernetes.rs"),
+        include_str!("network.rs"),
+        include_str!("programs.rs"),
+        include_str!("runtime.rs"),
+    ]
+    .concat();
+    for rule in rules() {
+        let places = checks.matches(&format!("\"{}\"", rule.id)).count();
+        assert_eq!(places, 1, "{}", rule.id);
+    }
 }
 
 #[test]
