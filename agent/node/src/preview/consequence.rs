@@ -53,21 +53,8 @@ pub struct Restart {
     pub because: Vec<String>,
 }
 
-/// What follows from the files that differ.
-pub(super) fn consequences(
-    files: &[FileChange],
-    new: (&NodeSpec, &NodeView),
-    groups: (&GroupSide, &GroupSide),
-) -> Consequences {
-    let (spec, view) = new;
-    Consequences {
-        restarts: restarts(files, spec, view),
-        pods: pods(files, spec),
-        new_node: new_node(groups.0, groups.1),
-    }
-}
-
-fn restarts(files: &[FileChange], spec: &NodeSpec, view: &NodeView) -> Vec<Restart> {
+/// The units that restart because of the files that differ.
+pub(super) fn restarts(files: &[FileChange], spec: &NodeSpec, view: &NodeView) -> Vec<Restart> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     let changed = |path: &str| files.iter().any(|file| file.path == path);
     for unit in view
@@ -101,7 +88,8 @@ fn restarts(files: &[FileChange], spec: &NodeSpec, view: &NodeView) -> Vec<Resta
         .collect()
 }
 
-fn pods(files: &[FileChange], spec: &NodeSpec) -> Vec<String> {
+/// The static pods whose manifests differ.
+pub(super) fn pods(files: &[FileChange], spec: &NodeSpec) -> Vec<String> {
     let below = format!("{}/", spec.kubelet.manifest_path.trim_end_matches('/'));
     let manifests = files
         .iter()
@@ -109,7 +97,8 @@ fn pods(files: &[FileChange], spec: &NodeSpec) -> Vec<String> {
     manifests.map(|file| file.path.clone()).collect()
 }
 
-fn new_node(old: &GroupSide, new: &GroupSide) -> Vec<String> {
+/// What of the group only a new instance has.
+pub(super) fn new_node(old: &GroupSide, new: &GroupSide) -> Vec<String> {
     let mut reasons = Vec::new();
     if old.user_data != new.user_data {
         reasons.push("user data".to_owned());

@@ -147,9 +147,11 @@ fn group(name: &str, (old, new): (&ClusterSide, &ClusterSide)) -> (GroupPreview,
     let files = difference::files(before, after);
     let planned = sides.1.and_then(|side| side.node.as_ref().ok());
     let consequences = match (sides.0, sides.1, planned) {
-        (Some(old), Some(new), Some(spec)) => {
-            consequence::consequences(&files, (spec, after), (old, new))
-        }
+        (Some(old), Some(new), Some(spec)) => Consequences {
+            restarts: consequence::restarts(&files, spec, after),
+            pods: consequence::pods(&files, spec),
+            new_node: consequence::new_node(old, new),
+        },
         _ => Consequences::default(),
     };
     let findings = match sides {

@@ -159,3 +159,29 @@ fn or_nothing(value: &str) -> &str {
         value => value,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_of_the_table_is_a_rule_with_its_texts_and_a_source() {
+        let is_head = |line: &&str| !line.is_empty() && !line.starts_with([' ', '#']);
+        let heads: Vec<&str> = TABLE.lines().filter(is_head).collect();
+        let read = rules().map(|rule| format!("{} {}", rule.id, rule.severity.name()));
+        assert_eq!(heads, read.collect::<Vec<_>>());
+        let is_source = |text: &str| text.starts_with("https://") || text.starts_with("docs/");
+        for rule in rules() {
+            let mut texts = [rule.summary, rule.remedy].into_iter();
+            assert!(
+                texts.all(|text| !text.is_empty() && !is_source(text)),
+                "{rule:?}"
+            );
+            assert!(!rule.sources.is_empty(), "{rule:?}");
+            assert!(
+                rule.sources.iter().all(|source| is_source(source)),
+                "{rule:?}"
+            );
+        }
+    }
+}

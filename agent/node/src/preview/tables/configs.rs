@@ -2,9 +2,10 @@
 //!
 //! The rows are from the release notes in kubernetes/sig-release.
 
-use super::Minor;
+use super::{Minor, rows};
+use std::sync::LazyLock;
 
-/// A version of a kind, the first minor version whose component does not read it, what to write, and where the fact is from.
+/// A kind, its version, the first minor version whose component does not read it, what to write, and where the fact is from.
 type RemovedConfig = (
     &'static str,
     &'static str,
@@ -13,50 +14,21 @@ type RemovedConfig = (
     &'static str,
 );
 
-const CONFIGS: &[RemovedConfig] = &[
-    (
-        "KubeSchedulerConfiguration",
-        "kubescheduler.config.k8s.io/v1beta1",
-        23,
-        "kubescheduler.config.k8s.io/v1",
-        "https://github.com/kubernetes/kubernetes/pull/104782",
-    ),
-    (
-        "KubeSchedulerConfiguration",
-        "kubescheduler.config.k8s.io/v1beta2",
-        28,
-        "kubescheduler.config.k8s.io/v1",
-        "https://github.com/kubernetes/kubernetes/pull/117649",
-    ),
-    (
-        "KubeSchedulerConfiguration",
-        "kubescheduler.config.k8s.io/v1beta3",
-        29,
-        "kubescheduler.config.k8s.io/v1",
-        "https://github.com/kubernetes/kubernetes/pull/119994",
-    ),
-    (
-        "Policy",
-        "audit.k8s.io/v1alpha1",
-        24,
-        "audit.k8s.io/v1",
-        "https://github.com/kubernetes/kubernetes/pull/98858",
-    ),
-    (
-        "Policy",
-        "audit.k8s.io/v1beta1",
-        24,
-        "audit.k8s.io/v1",
-        "https://github.com/kubernetes/kubernetes/pull/98858",
-    ),
-    (
-        "WebhookAdmissionConfiguration",
-        "apiserver.config.k8s.io/v1alpha1",
-        36,
-        "apiserver.config.k8s.io/v1",
-        "https://github.com/kubernetes/kubernetes/pull/137379",
-    ),
-];
+const TABLE: &str = "
+KubeSchedulerConfiguration | kubescheduler.config.k8s.io/v1beta1 | 23 | kubescheduler.config.k8s.io/v1 | https://github.com/kubernetes/kubernetes/pull/104782
+KubeSchedulerConfiguration | kubescheduler.config.k8s.io/v1beta2 | 28 | kubescheduler.config.k8s.io/v1 | https://github.com/kubernetes/kubernetes/pull/117649
+KubeSchedulerConfiguration | kubescheduler.config.k8s.io/v1beta3 | 29 | kubescheduler.config.k8s.io/v1 | https://github.com/kubernetes/kubernetes/pull/119994
+Policy | audit.k8s.io/v1alpha1 | 24 | audit.k8s.io/v1 | https://github.com/kubernetes/kubernetes/pull/98858
+Policy | audit.k8s.io/v1beta1 | 24 | audit.k8s.io/v1 | https://github.com/kubernetes/kubernetes/pull/98858
+WebhookAdmissionConfiguration | apiserver.config.k8s.io/v1alpha1 | 36 | apiserver.config.k8s.io/v1 | https://github.com/kubernetes/kubernetes/pull/137379
+";
+
+static CONFIGS: LazyLock<Vec<RemovedConfig>> = LazyLock::new(|| {
+    let configs = rows::<5>(TABLE).filter_map(|[kind, version, minor, instead, source]| {
+        Some((kind, version, minor.parse::<Minor>().ok()?, instead, source))
+    });
+    configs.collect()
+});
 
 /// The row of a document that this minor version does not read.
 pub(in crate::preview) fn removed_config(
@@ -86,6 +58,7 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_and_their_versions_are_of_kubernetes() {
+        assert_eq!(CONFIGS.len(), TABLE.trim().lines().count());
         assert!(CONFIGS.iter().map(|row| (row.0, row.1)).is_sorted());
         assert!(CONFIGS.iter().all(|row| (16..=NEWEST).contains(&row.2)));
     }

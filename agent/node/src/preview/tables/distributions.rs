@@ -7,14 +7,6 @@
 
 use super::Minor;
 
-/// Where the removals are from.
-pub(in crate::preview) const SOURCE: &str =
-    "https://github.com/kubernetes/kops/blob/v1.36.2/docs/operations/images.md";
-
-/// Where the facts of cgroups are from.
-pub(in crate::preview) const CGROUPS: &str =
-    "https://kubernetes.io/docs/concepts/architecture/cgroups/";
-
 /// A distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::preview) struct RemovedDistribution {

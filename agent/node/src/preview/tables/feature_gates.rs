@@ -8,182 +8,109 @@
 //! gone before 1.15, whose last version ran on no kops that the agent reads.
 
 use super::Minor;
+use std::sync::LazyLock;
 
-/// Where the facts are from.
-pub(in crate::preview) const SOURCE: &str =
-    "https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates-removed/";
+/// The last minor version that knows each: the version, and the gates.
+const GONE: &str = "
+16 CSIPersistentVolume CustomPodDNS ExperimentalCriticalPodAnnotation GCERegionalPersistentDisk HugePages \
+   KubeletPluginsWatcher PersistentLocalVolumes PodReadinessGates VolumeScheduling
+17 EnableAggregatedDiscoveryTimeout MountContainers RequestManagement
+18 CustomResourceDefaulting CustomResourcePublishOpenAPI CustomResourceSubresources CustomResourceValidation \
+   CustomResourceWebhookConversion PodPriority ResourceQuotaScopeSelectors ScheduleDaemonSetPods TaintNodesByCondition
+19 DynamicAuditing PodShareProcessNamespace ResourceLimitsPriorityFunction
+20 HyperVContainer ServiceLoadBalancerFinalizer SupportIPVSProxyMode TaintBasedEvictions
+21 AttachVolumeLimit BlockVolume CSIBlockVolume CSIDriverRegistry CSIMigrationAWSComplete EvenPodsSpread \
+   RotateKubeletClientCertificate TokenRequest TokenRequestProjection VolumePVCDataSource
+22 BalanceAttachedNodeVolumes CRIContainerLogRotation CSINodeInfo ExternalPolicyForExternalIP LegacyNodeRoleBehavior \
+   NodeDisruptionExclusion RootCAConfigMap RunAsGroup SCTPSupport ServiceAppProtocol ServiceNodeExclusion \
+   ServiceTopology Sysctls VolumeSnapshotDataSource
+23 BoundServiceAccountTokenVolume CronJobControllerV2 EnableEquivalenceClassCache NamespaceDefaultLabelName NodeLease \
+   ServiceAccountIssuerDiscovery StartupProbe SupportNodePidsLimit SupportPodPidsLimit
+24 CSIServiceAccountToken EndpointSlice EndpointSliceNodeName EndpointSliceProxying GenericEphemeralVolume \
+   HugePageStorageMediumSize IPv6DualStack ImmutableEphemeralVolumes IngressClassNamespacedParams RuntimeClass \
+   SetHostnameAsFQDN StorageObjectInUseProtection StreamingProxyRedirects TTLAfterFinished ValidateProxyRedirects \
+   VolumeSubpath VolumeSubpathEnvExpansion WarningHeaders
+25 AllowInsecureBackendProxy CSIVolumeFSGroupPolicy CSRDuration ConfigurableFSGroupPolicy DefaultPodTopologySpread \
+   DynamicKubeletConfig IndexedJob NonPreemptingPriority PodAffinityNamespaceSelector PodDisruptionBudget PodOverhead \
+   PreferNominatedNode SelectorIndex ServiceLBNodePortControl ServiceLoadBalancerClass SuspendJob
+26 CSIInlineVolume CSIMigration CSIMigrationAWS ControllerManagerLeaderMigration DaemonSetUpdateSurge \
+   EphemeralContainers ExpandCSIVolumes ExpandInUsePersistentVolumes ExpandPersistentVolumes IdentifyPodOS \
+   LocalStorageCapacityIsolation NetworkPolicyEndPort StatefulSetMinReadySeconds
+27 AdvancedAuditing CSIStorageCapacity DelegateFSGroupToCSIDriver DevicePlugins DisableAcceleratorUsageMetrics \
+   EndpointSliceTerminatingCondition MixedProtocolLBService PodSecurity ServiceIPStaticSubrange \
+   ServiceInternalTrafficPolicy
+28 CronJobTimeZone DownwardAPIHugePages GRPCContainerProbe JobMutableNodeSchedulingDirectives \
+   JobTrackingWithFinalizers KubeletCredentialProviders LegacyServiceAccountTokenNoAutoGeneration OpenAPIV3 \
+   ProbeTerminationGracePeriod RetroactiveDefaultStorageClass SeccompDefault TopologyManager
+29 APISelfSubjectReview ExpandedDNSConfig ExperimentalHostUserNamespaceDefaulting IPTablesOwnershipCleanup \
+   KubeletPodResources KubeletPodResourcesGetAllocatable LegacyServiceAccountTokenTracking MinimizeIPTablesRestore \
+   ProxyTerminatingEndpoints RemoveSelfLink
+30 APIPriorityAndFairness CSINodeExpandSecret ConsistentHTTPGetHandlers CustomResourceValidationExpressions \
+   DefaultHostNetworkHostPortsInPodTemplates InTreePluginAWSUnregister JobReadyPods ReadWriteOncePod \
+   ServiceNodePortStaticSubrange SkipReadOnlyValidationGCE
+31 AllowServiceLBStatusOnNonLB CloudDualStackNodeIPs ComponentSLIs DRAControlPlaneController HPAContainerMetrics KMSv2 \
+   KMSv2KDF LegacyServiceAccountTokenCleanUp MinDomainsInPodTopologySpread NewVolumeManagerReconstruction \
+   NodeOutOfServiceVolumeDetach PodHostIPs ServerSideApply ServerSideFieldValidation StableLoadBalancerNodeSet \
+   ValidatingAdmissionPolicy ZeroLimitedNominalConcurrencyShares
+32 AdmissionWebhookMatchConditions AppArmor AppArmorFields CPUManager DisableCloudProviders \
+   DisableKubeletCloudCredentialProviders JobPodFailurePolicy KubeProxyDrainingTerminatingNodes \
+   PDBUnhealthyPodEvictionPolicy PersistentVolumeLastPhaseTransitionTime VolumeCapacityPriority
+33 DevicePluginCDIDevices LegacySidecarContainers PodDisruptionConditions
+34 APIListChunking AggregatedDiscoveryEndpoint CSIMigrationRBD EfficientWatchResumption ElasticIndexedJob \
+   LoadBalancerIPMode MultiCIDRRangeAllocator PodIndexLabel RemainingItemCount SizeMemoryBackedVolumes \
+   StatefulSetAutoDeletePVC StatefulSetStartOrdinal StrictCostEnforcementForVAP StrictCostEnforcementForWebhooks \
+   UserNamespacesPodSecurityStandards WatchBookmark
+35 CSIMigrationPortworx HonorPVReclaimPolicy InTreePluginPortworxUnregister WatchFromStorageWithoutResourceVersion
+36 APIServerTracing AnyVolumeDataSource BtreeWatchCache ConsistentListFromCache GangScheduling \
+   OrderedNamespaceDeletion PreventStaticPodAPIReferences RelaxedDNSSearchValidation ResilientWatchCacheInitialization \
+   RetryGenerateName SidecarContainers StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf \
+   WorkloadAwarePreemption
+";
 
-/// The last minor version that knows each.
-const LAST: &[(Minor, &str)] = &[
-    (
-        16,
-        "CSIPersistentVolume CustomPodDNS ExperimentalCriticalPodAnnotation GCERegionalPersistentDisk HugePages \
-         KubeletPluginsWatcher PersistentLocalVolumes PodReadinessGates VolumeScheduling",
-    ),
-    (
-        17,
-        "EnableAggregatedDiscoveryTimeout MountContainers RequestManagement",
-    ),
-    (
-        18,
-        "CustomResourceDefaulting CustomResourcePublishOpenAPI CustomResourceSubresources CustomResourceValidation \
-         CustomResourceWebhookConversion PodPriority ResourceQuotaScopeSelectors ScheduleDaemonSetPods \
-         TaintNodesByCondition",
-    ),
-    (
-        19,
-        "DynamicAuditing PodShareProcessNamespace ResourceLimitsPriorityFunction",
-    ),
-    (
-        20,
-        "HyperVContainer ServiceLoadBalancerFinalizer SupportIPVSProxyMode TaintBasedEvictions",
-    ),
-    (
-        21,
-        "AttachVolumeLimit BlockVolume CSIBlockVolume CSIDriverRegistry CSIMigrationAWSComplete EvenPodsSpread \
-         RotateKubeletClientCertificate TokenRequest TokenRequestProjection VolumePVCDataSource",
-    ),
-    (
-        22,
-        "BalanceAttachedNodeVolumes CRIContainerLogRotation CSINodeInfo ExternalPolicyForExternalIP \
-         LegacyNodeRoleBehavior NodeDisruptionExclusion RootCAConfigMap RunAsGroup SCTPSupport ServiceAppProtocol \
-         ServiceNodeExclusion ServiceTopology Sysctls VolumeSnapshotDataSource",
-    ),
-    (
-        23,
-        "BoundServiceAccountTokenVolume CronJobControllerV2 EnableEquivalenceClassCache NamespaceDefaultLabelName \
-         NodeLease ServiceAccountIssuerDiscovery StartupProbe SupportNodePidsLimit SupportPodPidsLimit",
-    ),
-    (
-        24,
-        "CSIServiceAccountToken EndpointSlice EndpointSliceNodeName EndpointSliceProxying GenericEphemeralVolume \
-         HugePageStorageMediumSize IPv6DualStack ImmutableEphemeralVolumes IngressClassNamespacedParams RuntimeClass \
-         SetHostnameAsFQDN StorageObjectInUseProtection StreamingProxyRedirects TTLAfterFinished ValidateProxyRedirects \
-         VolumeSubpath VolumeSubpathEnvExpansion WarningHeaders",
-    ),
-    (
-        25,
-        "AllowInsecureBackendProxy CSIVolumeFSGroupPolicy CSRDuration ConfigurableFSGroupPolicy DefaultPodTopologySpread \
-         DynamicKubeletConfig IndexedJob NonPreemptingPriority PodAffinityNamespaceSelector PodDisruptionBudget \
-         PodOverhead PreferNominatedNode SelectorIndex ServiceLBNodePortControl ServiceLoadBalancerClass SuspendJob",
-    ),
-    (
-        26,
-        "CSIInlineVolume CSIMigration CSIMigrationAWS ControllerManagerLeaderMigration DaemonSetUpdateSurge \
-         EphemeralContainers ExpandCSIVolumes ExpandInUsePersistentVolumes ExpandPersistentVolumes IdentifyPodOS \
-         LocalStorageCapacityIsolation NetworkPolicyEndPort StatefulSetMinReadySeconds",
-    ),
-    (
-        27,
-        "AdvancedAuditing CSIStorageCapacity DelegateFSGroupToCSIDriver DevicePlugins DisableAcceleratorUsageMetrics \
-         EndpointSliceTerminatingCondition MixedProtocolLBService PodSecurity ServiceIPStaticSubrange \
-         ServiceInternalTrafficPolicy",
-    ),
-    (
-        28,
-        "CronJobTimeZone DownwardAPIHugePages GRPCContainerProbe JobMutableNodeSchedulingDirectives \
-         JobTrackingWithFinalizers KubeletCredentialProviders LegacyServiceAccountTokenNoAutoGeneration OpenAPIV3 \
-         ProbeTerminationGracePeriod RetroactiveDefaultStorageClass SeccompDefault TopologyManager",
-    ),
-    (
-        29,
-        "APISelfSubjectReview ExpandedDNSConfig ExperimentalHostUserNamespaceDefaulting IPTablesOwnershipCleanup \
-         KubeletPodResources KubeletPodResourcesGetAllocatable LegacyServiceAccountTokenTracking MinimizeIPTablesRestore \
-         ProxyTerminatingEndpoints RemoveSelfLink",
-    ),
-    (
-        30,
-        "APIPriorityAndFairness CSINodeExpandSecret ConsistentHTTPGetHandlers CustomResourceValidationExpressions \
-         DefaultHostNetworkHostPortsInPodTemplates InTreePluginAWSUnregister JobReadyPods ReadWriteOncePod \
-         ServiceNodePortStaticSubrange SkipReadOnlyValidationGCE",
-    ),
-    (
-        31,
-        "AllowServiceLBStatusOnNonLB CloudDualStackNodeIPs ComponentSLIs DRAControlPlaneController HPAContainerMetrics \
-         KMSv2 KMSv2KDF LegacyServiceAccountTokenCleanUp MinDomainsInPodTopologySpread NewVolumeManagerReconstruction \
-         NodeOutOfServiceVolumeDetach PodHostIPs ServerSideApply ServerSideFieldValidation StableLoadBalancerNodeSet \
-         ValidatingAdmissionPolicy ZeroLimitedNominalConcurrencyShares",
-    ),
-    (
-        32,
-        "AdmissionWebhookMatchConditions AppArmor AppArmorFields CPUManager DisableCloudProviders \
-         DisableKubeletCloudCredentialProviders JobPodFailurePolicy KubeProxyDrainingTerminatingNodes \
-         PDBUnhealthyPodEvictionPolicy PersistentVolumeLastPhaseTransitionTime VolumeCapacityPriority",
-    ),
-    (
-        33,
-        "DevicePluginCDIDevices LegacySidecarContainers PodDisruptionConditions",
-    ),
-    (
-        34,
-        "APIListChunking AggregatedDiscoveryEndpoint CSIMigrationRBD EfficientWatchResumption ElasticIndexedJob \
-         LoadBalancerIPMode MultiCIDRRangeAllocator PodIndexLabel RemainingItemCount SizeMemoryBackedVolumes \
-         StatefulSetAutoDeletePVC StatefulSetStartOrdinal StrictCostEnforcementForVAP StrictCostEnforcementForWebhooks \
-         UserNamespacesPodSecurityStandards WatchBookmark",
-    ),
-    (
-        35,
-        "CSIMigrationPortworx HonorPVReclaimPolicy InTreePluginPortworxUnregister WatchFromStorageWithoutResourceVersion",
-    ),
-    (
-        36,
-        "APIServerTracing AnyVolumeDataSource BtreeWatchCache ConsistentListFromCache GangScheduling \
-         OrderedNamespaceDeletion PreventStaticPodAPIReferences RelaxedDNSSearchValidation \
-         ResilientWatchCacheInitialization RetryGenerateName SidecarContainers StreamingCollectionEncodingToJSON \
-         StreamingCollectionEncodingToProtobuf WorkloadAwarePreemption",
-    ),
-];
+/// The first minor version that locks each gate, the value that it is locked to, and the gates. A component refuses to start with
+/// the other value.
+const LOCKS: &str = "
+30 true PodSchedulingReadiness
+31 true LogarithmicScaleDown
+32 true CustomResourceFieldSelectors RetryGenerateName ServiceAccountTokenJTI ServiceAccountTokenNodeBindingValidation \
+   ServiceAccountTokenPodNodeInfo
+33 true AnyVolumeDataSource BtreeWatchCache CPUManagerPolicyOptions CRDValidationRatcheting HonorPVReclaimPolicy \
+   JobBackoffLimitPerIndex JobSuccessPolicy MatchLabelKeysInPodAffinity NFTablesProxyMode \
+   NodeInclusionPolicyInPodTopologySpread RecursiveReadOnlyMounts ServiceAccountTokenNodeBinding SidecarContainers
+34 true APIServerTracing AnonymousAuthConfigurableEndpoints AuthorizeNodeWithSelectors AuthorizeWithSelectors \
+   ConsistentListFromCache JobPodReplacementPolicy KubeletCgroupDriverFromCRI KubeletTracing MultiCIDRServiceAllocator \
+   NodeSwap OrderedNamespaceDeletion PodLifecycleSleepAction PodLifecycleSleepActionAllowZero \
+   RecoverVolumeExpansionFailure RelaxedDNSSearchValidation RelaxedEnvironmentVariableValidation \
+   ResilientWatchCacheInitialization SchedulerQueueingHints SeparateTaintEvictionController \
+   StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf StructuredAuthenticationConfiguration
+35 false AllowOverwriteTerminationGracePeriodSeconds WatchFromStorageWithoutResourceVersion
+35 true AggregatedDiscoveryRemoveBetaType DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout \
+   ImageMaximumGCAge InPlacePodVerticalScaling JobManagedBy PodObservedGenerationTracking \
+   PreferSameTrafficDistribution SupplementalGroupsPolicy SystemdWatchdog
+36 false SeparateCacheWatchRPC
+36 true CSIServiceAccountTokenSecrets DisableNodeKubeProxyVersion KubeletFineGrainedAuthz \
+   MutableCSINodeAllocatableCount VolumeAttributesClass
+37 false DeclarativeValidationTakeover
+37 true DRAPrioritizedList HostnameOverride
+";
 
-/// The first minor version that locks each gate, and the value that it is locked to. A component refuses to start with the other.
-const LOCKED: &[(Minor, bool, &str)] = &[
-    (30, true, "PodSchedulingReadiness"),
-    (31, true, "LogarithmicScaleDown"),
-    (
-        32,
-        true,
-        "CustomResourceFieldSelectors RetryGenerateName ServiceAccountTokenJTI ServiceAccountTokenNodeBindingValidation \
-         ServiceAccountTokenPodNodeInfo",
-    ),
-    (
-        33,
-        true,
-        "AnyVolumeDataSource BtreeWatchCache CPUManagerPolicyOptions CRDValidationRatcheting HonorPVReclaimPolicy \
-         JobBackoffLimitPerIndex JobSuccessPolicy MatchLabelKeysInPodAffinity NFTablesProxyMode \
-         NodeInclusionPolicyInPodTopologySpread RecursiveReadOnlyMounts ServiceAccountTokenNodeBinding SidecarContainers",
-    ),
-    (
-        34,
-        true,
-        "APIServerTracing AnonymousAuthConfigurableEndpoints AuthorizeNodeWithSelectors AuthorizeWithSelectors \
-         ConsistentListFromCache JobPodReplacementPolicy KubeletCgroupDriverFromCRI KubeletTracing \
-         MultiCIDRServiceAllocator NodeSwap OrderedNamespaceDeletion PodLifecycleSleepAction \
-         PodLifecycleSleepActionAllowZero RecoverVolumeExpansionFailure RelaxedDNSSearchValidation \
-         RelaxedEnvironmentVariableValidation ResilientWatchCacheInitialization SchedulerQueueingHints \
-         SeparateTaintEvictionController StreamingCollectionEncodingToJSON StreamingCollectionEncodingToProtobuf \
-         StructuredAuthenticationConfiguration",
-    ),
-    (
-        35,
-        false,
-        "AllowOverwriteTerminationGracePeriodSeconds WatchFromStorageWithoutResourceVersion",
-    ),
-    (
-        35,
-        true,
-        "AggregatedDiscoveryRemoveBetaType DisableAllocatorDualWrite DynamicResourceAllocation ExecProbeTimeout \
-         ImageMaximumGCAge InPlacePodVerticalScaling JobManagedBy PodObservedGenerationTracking \
-         PreferSameTrafficDistribution SupplementalGroupsPolicy SystemdWatchdog",
-    ),
-    (36, false, "SeparateCacheWatchRPC"),
-    (
-        36,
-        true,
-        "CSIServiceAccountTokenSecrets DisableNodeKubeProxyVersion KubeletFineGrainedAuthz MutableCSINodeAllocatableCount \
-         VolumeAttributesClass",
-    ),
-    (37, false, "DeclarativeValidationTakeover"),
-    (37, true, "DRAPrioritizedList HostnameOverride"),
-];
+static LAST: LazyLock<Vec<(Minor, &str)>> = LazyLock::new(|| rows(GONE).collect());
+
+static LOCKED: LazyLock<Vec<(Minor, bool, &str)>> = LazyLock::new(|| {
+    let locked = rows(LOCKS).filter_map(|(minor, rest)| {
+        let (value, names) = rest.split_once(' ')?;
+        Some((minor, value.parse::<bool>().ok()?, names))
+    });
+    locked.collect()
+});
+
+/// The lines of a text that begin with a version: the version, and the rest.
+fn rows(text: &'static str) -> impl Iterator<Item = (Minor, &'static str)> {
+    text.lines().filter_map(|line| {
+        let (minor, rest) = line.split_once(' ')?;
+        Some((minor.parse::<Minor>().ok()?, rest))
+    })
+}
 
 /// The last minor version that knows a gate, where this one does not.
 pub(in crate::preview) fn removed_gate(gate: &str, minor: Minor) -> Option<Minor> {
@@ -238,6 +165,12 @@ mod tests {
     }
 
     #[test]
+    fn every_line_is_a_row() {
+        assert_eq!(LAST.len(), GONE.trim().lines().count());
+        assert_eq!(LOCKED.len(), LOCKS.trim().lines().count());
+    }
+
+    #[test]
     fn rows_are_sorted_and_their_versions_are_of_kubernetes() {
         assert!(LAST.iter().map(|row| row.0).is_sorted());
         assert!(LOCKED.iter().map(|row| (row.0, row.1)).is_sorted());
@@ -254,7 +187,7 @@ mod tests {
 
     #[test]
     fn a_gate_is_locked_before_it_is_gone() {
-        for (since, _, names) in LOCKED {
+        for (since, _, names) in LOCKED.iter() {
             for gate in names.split_whitespace() {
                 let last = LAST.iter().find(|(_, names)| has(names, gate));
                 assert!(last.is_none_or(|(last, _)| last >= since), "{gate}");

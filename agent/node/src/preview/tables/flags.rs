@@ -2,7 +2,8 @@
 //!
 //! The rows are from the release notes of 1.18 to 1.37 in kubernetes/sig-release, and those before from the pull requests.
 
-use super::Minor;
+use super::{Minor, rows};
+use std::sync::LazyLock;
 
 /// A flag, and the first minor version without it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,33 +151,24 @@ pub(in crate::preview) fn removed_flag(
     })
 }
 
-/// Admission plugins that are gone: the first minor version without each, what to use, and the source.
-pub(in crate::preview) const ADMISSION_PLUGINS: &[(&str, Minor, &str, &str)] = &[
-    (
-        "Initializers",
-        14,
-        "use a mutating admission webhook",
-        "https://github.com/kubernetes/kubernetes/pull/72972",
-    ),
-    (
-        "PodSecurityPolicy",
-        25,
-        "label namespaces for the plugin PodSecurity, and disable PodSecurityPolicy first",
-        "https://github.com/kubernetes/kubernetes/pull/109798",
-    ),
-    (
-        "SecurityContextDeny",
-        30,
-        "use the plugin PodSecurity",
-        "https://github.com/kubernetes/kubernetes/pull/122612",
-    ),
-    (
-        "PersistentVolumeLabel",
-        31,
-        "remove it; CSI drivers label volumes",
-        "https://github.com/kubernetes/kubernetes/pull/124505",
-    ),
-];
+/// An admission plugin, the first minor version without it, what to use, and where the fact is from.
+type RemovedPlugin = (&'static str, Minor, &'static str, &'static str);
+
+const PLUGINS: &str = "
+Initializers | 14 | use a mutating admission webhook | https://github.com/kubernetes/kubernetes/pull/72972
+PodSecurityPolicy | 25 | label namespaces for the plugin PodSecurity, and disable PodSecurityPolicy first | https://github.com/kubernetes/kubernetes/pull/109798
+SecurityContextDeny | 30 | use the plugin PodSecurity | https://github.com/kubernetes/kubernetes/pull/122612
+PersistentVolumeLabel | 31 | remove it; CSI drivers label volumes | https://github.com/kubernetes/kubernetes/pull/124505
+";
+
+/// Admission plugins that are gone.
+pub(in crate::preview) static ADMISSION_PLUGINS: LazyLock<Vec<RemovedPlugin>> =
+    LazyLock::new(|| {
+        let plugins = rows::<4>(PLUGINS).filter_map(|[plugin, minor, instead, source]| {
+            Some((plugin, minor.parse::<Minor>().ok()?, instead, source))
+        });
+        plugins.collect()
+    });
 
 #[cfg(test)]
 mod tests {
@@ -207,6 +199,8 @@ mod tests {
         let flags = FLAGS.iter().map(|row| (row.component, row.flag));
         let distinct: BTreeSet<_> = flags.collect();
         assert_eq!(distinct.len(), FLAGS.len());
+        assert_eq!(ADMISSION_PLUGINS.len(), PLUGINS.trim().lines().count());
+        assert!(ADMISSION_PLUGINS.is_sorted_by_key(|row| row.1));
         for row in FLAGS {
             assert!((8..=NEWEST).contains(&row.minor), "{row:?}");
             assert!(!row.instead.is_empty() && row.flag.starts_with("--"));
