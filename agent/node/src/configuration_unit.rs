@@ -4,6 +4,8 @@
 //! Names and places are nodeup's (kops 1.32 to 1.37, `nodeup/pkg/bootstrap/install.go`), so that each of the two programs
 //! finds, and writes over, what the other left.
 
+use quake_formats::flags::double_quoted;
+use quake_formats::unit_text::command_line;
 use quake_model::facts::{ActiveState, UnitFacts};
 use std::fmt::Write;
 
@@ -30,7 +32,6 @@ pub struct Command {
 
 /// The text of the unit.
 pub fn unit_text(command: &Command) -> String {
-    let words: Vec<String> = command.words.iter().map(|word| quoted(word)).collect();
     let limit = match command.retries {
         None => "StartLimitIntervalSec=0".to_owned(),
         Some(retries) => format!(
@@ -39,28 +40,8 @@ pub fn unit_text(command: &Command) -> String {
         ),
     };
     TEMPLATE
-        .replace("@COMMAND@", &words.join(" "))
+        .replace("@COMMAND@", &command_line(&command.words))
         .replace("@LIMIT@", &limit)
-}
-
-/// A word of a command line as systemd reads it back (systemd.service(5), "Command lines"): `%` and `$` stand for
-/// themselves only when they are doubled.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    let mut text = String::from("\"");
-    for c in word.chars() {
-        match c {
-            '"' | '\\' => text.extend(['\\', c]),
-            '%' | '$' => text.extend([c, c]),
-            '\n' => text.push_str("\\n"),
-            c => text.push(c),
-        }
-    }
-    text.push('"');
-    text
 }
 
 /// The variables of kops' user data that a boot needs, in one order. The keys of a store of the operator's own come only
@@ -99,15 +80,7 @@ fn assigned(value: &str) -> String {
     if value.chars().all(plain) {
         return value.to_owned();
     }
-    let mut text = String::from("\"");
-    for c in value.chars() {
-        if matches!(c, '"' | '\\' | '$' | '`') {
-            text.push('\\');
-        }
-        text.push(c);
-    }
-    text.push('"');
-    text
+    double_quoted(value)
 }
 
 /// What runs, beside what is installed.

@@ -12,7 +12,7 @@ use crate::expected::node_name;
 use quake_model::cluster_object::{ClusterObject, ObjectPlace, ServedKind};
 use quake_model::facts::InstanceFacts;
 use quake_model::spec::NodeSpec;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -188,18 +188,14 @@ pub fn decide(node: &ClusterObject, wanted: &NodeIdentity) -> Decision {
 
 fn missing_labels(node: &ClusterObject, wanted: &NodeIdentity) -> Option<NodePatch> {
     let there = node.labels();
-    let missing = wanted
-        .labels
-        .iter()
-        .filter(|(key, value)| there.get(*key) != Some(*value));
-    let missing: Map<String, Value> = missing
-        .map(|(key, value)| (key.clone(), Value::from(value.as_str())))
+    let labels = wanted.labels.iter();
+    let missing: BTreeMap<&String, &String> = labels
+        .filter(|(key, value)| there.get(*key) != Some(*value))
         .collect();
-    let changes = missing.iter().map(|(key, value)| {
-        let value = value.as_str().unwrap_or_default();
-        format!("label {key}={value}")
-    });
-    let changes: Vec<String> = changes.collect();
+    let changes = missing.iter();
+    let changes: Vec<String> = changes
+        .map(|(key, value)| format!("label {key}={value}"))
+        .collect();
     (!changes.is_empty()).then(|| NodePatch {
         changes,
         flag: "--node-labels",

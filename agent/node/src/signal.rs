@@ -72,13 +72,19 @@ pub fn decide(config: &SignalConfig, ending: Ending) -> Vec<Decision> {
             let proceed = |hook| Decision::Send(Signal::Complete(hook, HookResult::Continue));
             hooks.map(proceed).chain(event()).collect()
         }
-        Ending::Failed { .. } => {
+        Ending::Failed {
+            class,
+            is_of_storage,
+            is_worker,
+            failed_lately,
+        } => {
+            let is_of_volumes = is_of_storage && !is_worker;
             let fatal = config.on_fatal.iter().map(|config| {
                 let signal = match &config.what {
                     Fatal::SetUnhealthy => Signal::SetUnhealthy,
                     Fatal::Abandon(hook) => Signal::Complete(hook.clone(), HookResult::Abandon),
                 };
-                match skipped(config.reach, ending) {
+                match skipped(config.reach, class, is_of_volumes, failed_lately) {
                     None => Decision::Send(signal),
                     Some(why) => Decision::Skip(signal, why),
                 }
@@ -89,17 +95,12 @@ pub fn decide(config: &SignalConfig, ending: Ending) -> Vec<Decision> {
 }
 
 /// Why a failure is not told; `None` when it is.
-fn skipped(reach: FaultReach, ending: Ending) -> Option<String> {
-    let Ending::Failed {
-        class,
-        is_of_storage,
-        is_worker,
-        failed_lately,
-    } = ending
-    else {
-        return Some("the boot did not fail".to_owned());
-    };
-    let is_of_volumes = is_of_storage && !is_worker;
+fn skipped(
+    reach: FaultReach,
+    class: Class,
+    is_of_volumes: bool,
+    failed_lately: usize,
+) -> Option<String> {
     match class {
         Class::NotYet | Class::Transient | Class::Conflict => (failed_lately < RESTARTS).then(|| {
             let minutes = RESTARTS_WITHIN.as_secs() / 60;

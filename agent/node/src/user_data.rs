@@ -180,8 +180,12 @@ impl Search {
             let Ok(line) = std::str::from_utf8(line) else {
                 continue;
             };
-            if let Some(packed) = packed::read(line) {
-                self.packed(packed, layers, bytes)?;
+            if let Some((name, content)) = packed::read(line) {
+                let content =
+                    content.map_err(|what| self.unusable(bytes, &format!("{name} {what}")))?;
+                let mut layers = layers.to_vec();
+                layers.extend(["shell script", "gzip"]);
+                self.keep(name, as_text(name, &content)?, &layers, bytes)?;
                 any = true;
                 continue;
             }
@@ -219,22 +223,6 @@ impl Search {
             self.keep(name, as_text(name, &content)?, &layers, bytes)?;
         }
         Ok(any)
-    }
-
-    /// Keeps a document that the script unpacks.
-    fn packed(
-        &mut self,
-        packed: packed::Packed,
-        layers: &[&'static str],
-        bytes: &[u8],
-    ) -> Result<(), Fault> {
-        let name = packed.name;
-        let content = packed
-            .content
-            .map_err(|what| self.unusable(bytes, &format!("{name} {what}")))?;
-        let mut layers = layers.to_vec();
-        layers.extend(["shell script", "gzip"]);
-        self.keep(name, as_text(name, &content)?, &layers, bytes)
     }
 
     fn keep(

@@ -53,7 +53,7 @@ fn issue(ca: &Ca, key: &Secret<String>) -> (IssuedCertificate, Vec<u8>) {
     let signature = quake_keys::sign(key, waiting.kind, &waiting.message).expect("it is signed");
     let held = IssuedCertificate {
         certificate: waiting.signed(&signature).expect("it is written"),
-        ca: ca.pem().to_owned(),
+        ca: ca.pem.clone(),
         key: made.key,
     };
     (held, made.public)
@@ -133,7 +133,7 @@ fn openssl_takes_a_new_ca_and_what_it_signs() {
         fs::write(&path, text).expect("it is written");
         path.display().to_string()
     };
-    let root = write("ca.crt", ca.pem());
+    let root = write("ca.crt", &ca.pem);
     let leaf = write("leaf.crt", &held.certificate);
     let now = (NOW.0 / 1000).to_string();
     let Some((is_good, said)) = openssl(&[
@@ -179,7 +179,7 @@ fn openssl_verifies_what_is_issued() {
         fs::write(&path, text).expect("it is written");
         path
     };
-    let root = write("ca.crt", ca.pem());
+    let root = write("ca.crt", &ca.pem);
     let leaf = write("leaf.crt", &held.certificate);
     let mut command = Command::new("openssl");
     command.args(["verify", "-purpose", "sslserver", "-attime"]);

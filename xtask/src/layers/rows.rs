@@ -92,7 +92,7 @@ pub(super) const ROWS: &[Row] = &[
             "serde_json",
             "sha1",
             "sha2",
-            "thiserror",
+            "strsim",
             "x509-cert",
         ]),
         purity: Purity::Pure,

@@ -48,7 +48,7 @@ pub(crate) async fn issued<H: Keys + Files + Clock>(
     let signature = signature.map_err(|error| key_fault(error, &order.name))?;
     let held = IssuedCertificate {
         certificate: waiting.signed(&signature)?,
-        ca: ca.pem().to_owned(),
+        ca: ca.pem.clone(),
         key: made.key,
     };
     hold(context, &order.name, held).await?;

@@ -158,7 +158,7 @@ impl<'a, H: CertificatePorts> Certificates<'a, H> {
             match order.issuer {
                 Issuer::Ca { .. } if is_due => self.issue(context, order).await?,
                 Issuer::Controller { .. } if is_due => {
-                    theirs = theirs.into_iter().chain(ends_at(&held)).min();
+                    theirs = theirs.into_iter().chain(ends_at(&held.certificate)).min();
                 }
                 Issuer::Ca { .. } | Issuer::Controller { .. } => {}
             }
@@ -168,7 +168,7 @@ impl<'a, H: CertificatePorts> Certificates<'a, H> {
             let names: Vec<String> = std::mem::take(&mut self.unfinished).into_iter().collect();
             let until = context.know(|knowledge| {
                 let issued = names.iter().filter_map(|name| knowledge.issued.get(name));
-                issued.filter_map(ends_at).min()
+                issued.filter_map(|held| ends_at(&held.certificate)).min()
             });
             let until = until.unwrap_or(now);
             return Ok(Some(Event::CertificatesRenewed { names, until }));
@@ -182,7 +182,9 @@ impl<'a, H: CertificatePorts> Certificates<'a, H> {
         for order in orders(&self.renewal.spec) {
             let held = certificates::held(context, &order.name).await?;
             let Some(held) = held else { continue };
-            let Some(ends) = ends_at(&held) else { continue };
+            let Some(ends) = ends_at(&held.certificate) else {
+                continue;
+            };
             let renewed_from = match order.issuer {
                 Issuer::Ca { .. } => renew_at(&held),
                 Issuer::Controller { .. } => None,

@@ -374,7 +374,7 @@ pub fn processor(architecture: &str) -> &str {
 ///
 /// As [`Context::new`].
 pub fn node_name(config: &NodeupConfig, instance: &InstanceFacts) -> Result<String, Fault> {
-    if !config.settings.names_by_address {
+    if !config.whole.is_set("useIPBasedNodeNames") {
         return Ok(instance.instance_id.to_ascii_lowercase());
     }
     if instance.local_hostname.starts_with(&instance.instance_id) {

@@ -18,10 +18,6 @@ pub struct StoredEtcd {
 
 impl StoredEtcd {
     /// What the cluster of this spec says; `read` reads one etcd cluster.
-    ///
-    /// # Errors
-    ///
-    /// Those of `read`.
     pub(super) fn read(
         spec: &Yaml,
         read: impl Fn(&Yaml) -> Result<EtcdCluster, Fault>,
@@ -69,20 +65,12 @@ impl StoredEtcd {
 }
 
 /// The name of an etcd cluster.
-///
-/// # Errors
-///
-/// `config.missing-key`.
 pub(super) fn name_of<'a>(source: &str, entry: &'a Yaml) -> Result<&'a str, Fault> {
     let name = entry.text_of("name");
     name.ok_or_else(|| missing(source, entry, "etcdClusters.name"))
 }
 
 /// The etcd cluster called `name`, run by etcd-manager; an image or a version that is not given is empty.
-///
-/// # Errors
-///
-/// `config.missing-key` for a member without a name.
 pub(super) fn etcd_cluster(source: &str, name: &str, entry: &Yaml) -> Result<EtcdCluster, Fault> {
     // v1alpha2 calls the members etcdMembers, v1alpha3 members.
     let keys = ["etcdMembers", "members"].into_iter();

@@ -15,17 +15,6 @@ pub(crate) enum PathKind {
 }
 
 impl PathKind {
-    /// The kind that a table's word means.
-    pub(crate) fn of_word(word: &str) -> Option<Self> {
-        match word {
-            "file" => Some(Self::File),
-            "directory" => Some(Self::Directory),
-            "file-or-empty" => Some(Self::FileOrEmpty),
-            "file-or-dash" => Some(Self::FileOrDash),
-            _ => None,
-        }
-    }
-
     /// What should stand in the place of a text that is not of this kind.
     pub(crate) fn expected(self) -> &'static str {
         match self {

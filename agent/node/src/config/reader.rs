@@ -37,10 +37,6 @@ pub(super) fn texts_by_key(parent: &Yaml, key: &str) -> BTreeMap<String, String>
 }
 
 /// The location that a node names.
-///
-/// # Errors
-///
-/// `config.location-unusable`, with line and column.
 pub(super) fn location(source: &str, node: &Yaml) -> Result<Location, Fault> {
     let text = node.text().unwrap_or_default();
     text.parse().map_err(|error: LocationError| {
@@ -49,10 +45,6 @@ pub(super) fn location(source: &str, node: &Yaml) -> Result<Location, Fault> {
 }
 
 /// The role at `key` of `parent`, which is at `path` of the document and is called as `named` knows.
-///
-/// # Errors
-///
-/// `config.missing-key`; `config.unknown-role` with line and column.
 pub(super) fn role(
     source: &str,
     (parent, key, path): (&Yaml, &str, &str),

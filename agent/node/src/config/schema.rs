@@ -141,9 +141,6 @@ fn read_kind(word: &str) -> Kind {
             _ => Kind::Map(inner),
         };
     }
-    if let Some(path) = PathKind::of_word(word) {
-        return Kind::Path(path);
-    }
     match word {
         "text" => Kind::Text,
         "int" => Kind::Integer,
@@ -152,6 +149,10 @@ fn read_kind(word: &str) -> Kind {
         "duration" => Kind::Duration,
         "quantity" => Kind::Quantity,
         "any" => Kind::Any,
+        "file" => Kind::Path(PathKind::File),
+        "directory" => Kind::Path(PathKind::Directory),
+        "file-or-empty" => Kind::Path(PathKind::FileOrEmpty),
+        "file-or-dash" => Kind::Path(PathKind::FileOrDash),
         shape => Kind::Shape(shape.to_owned()),
     }
 }

@@ -5,6 +5,7 @@ use super::schema::{Kind, Schema};
 use quake_formats::duration;
 use quake_formats::yaml::{Key, Value, Yaml};
 use quake_model::fault::{Code, Fault};
+use strsim::osa_distance;
 
 /// The most findings reported of one document; a document with more is of another kind altogether.
 const MOST_FINDINGS: usize = 50;
@@ -84,27 +85,29 @@ impl Walk<'_> {
         }
     }
 
+    /// Null is absent, whatever else should stand there.
     fn kind(&mut self, node: &Yaml, kind: &Kind, path: &str) {
+        if node.value == Value::Null {
+            return;
+        }
         match kind {
             Kind::Shape(shape) => self.shape(node, shape, path),
             Kind::Any => {}
             Kind::List(inner) => match &node.value {
-                Value::Null => {}
                 Value::List(items) => {
                     for (index, item) in items.iter().enumerate() {
                         self.kind(item, inner, &format!("{path}[{index}]"));
                     }
                 }
-                Value::Scalar { .. } | Value::Map(_) => self.wrong(node, path, "a list"),
+                _ => self.wrong(node, path, "a list"),
             },
             Kind::Map(inner) => match &node.value {
-                Value::Null => {}
                 Value::Map(entries) => {
                     for (key, value) in entries {
                         self.kind(value, inner, &join(path, &key.name));
                     }
                 }
-                Value::Scalar { .. } | Value::List(_) => self.wrong(node, path, "a map"),
+                _ => self.wrong(node, path, "a map"),
             },
             Kind::Named(inner) => {
                 for (key, _) in node.entries() {
@@ -121,10 +124,8 @@ impl Walk<'_> {
         }
     }
 
-    /// Null is absent; anything else must be a path.
     fn path(&mut self, node: &Yaml, kind: PathKind, path: &str) {
         match node.text() {
-            _ if matches!(node.value, Value::Null) => {}
             Some(text) if kind.admits(text) => {}
             Some(text) => {
                 let summary = format!("{path} is {text:?}, and should be {}", kind.expected());
@@ -186,9 +187,8 @@ fn join(path: &str, key: &str) -> String {
 /// What should stand here instead, where the scalar is not of its kind.
 fn mismatch(node: &Yaml, kind: &Kind) -> Option<&'static str> {
     let (text, quoted) = match &node.value {
-        Value::Null => return None,
         Value::Scalar { text, quoted } => (text.as_str(), *quoted),
-        Value::List(_) | Value::Map(_) => ("", true),
+        _ => ("", true),
     };
     let scalar = node.text().is_some();
     let (holds, expected) = match kind {
@@ -200,12 +200,7 @@ fn mismatch(node: &Yaml, kind: &Kind) -> Option<&'static str> {
             scalar && duration::normalise(text).is_some(),
             "a duration such as 1m0s",
         ),
-        Kind::Any
-        | Kind::Path(_)
-        | Kind::Shape(_)
-        | Kind::List(_)
-        | Kind::Map(_)
-        | Kind::Named(_) => (true, ""),
+        _ => (true, ""),
     };
     (!holds).then_some(expected)
 }
@@ -231,29 +226,9 @@ fn most_alike<'a>(given: &str, keys: impl Iterator<Item = &'a str>) -> Option<&'
         return None;
     }
     let folded = given.to_ascii_lowercase();
-    keys.map(|key| (distance(&folded, &key.to_ascii_lowercase()), key))
-        .filter(|(distance, key)| *distance <= (key.len() / 4).max(1))
-        .min()
-        .map(|(_, key)| key)
-}
-
-/// How many characters must be put in, taken out, replaced or swapped with their neighbour.
-fn distance(left: &str, right: &str) -> usize {
-    let (left, right): (Vec<char>, Vec<char>) = (left.chars().collect(), right.chars().collect());
-    let mut rows = vec![(0..=right.len()).collect::<Vec<usize>>()];
-    for (i, a) in left.iter().enumerate() {
-        let mut row = vec![i + 1];
-        for (j, b) in right.iter().enumerate() {
-            let replaced = rows[i][j] + usize::from(a != b);
-            let mut best = replaced.min(rows[i][j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && *a == right[j - 1] && left[i - 1] == *b {
-                best = best.min(rows[i - 1][j - 1] + 1);
-            }
-            row.push(best);
-        }
-        rows.push(row);
-    }
-    rows[left.len()][right.len()]
+    let keys = keys.map(|key| (osa_distance(&folded, &key.to_ascii_lowercase()), key));
+    let near = keys.filter(|(distance, key)| *distance <= (key.len() / 4).max(1));
+    near.min().map(|(_, key)| key)
 }
 
 #[cfg(test)]

@@ -56,11 +56,12 @@ fn words_that_systemd_would_change_are_quoted() {
     for (word, wanted) in [
         ("--conf=s3://b/k", "--conf=s3://b/k"),
         ("a b", "\"a b\""),
-        ("50%$x", "\"50%%$$x\""),
+        ("50%$x", "50%%$$x"),
         ("", "\"\""),
         ("a\"\\", "\"a\\\"\\\\\""),
     ] {
-        assert_eq!(quoted(word), wanted);
+        let text = unit_text(&command(&["/n", word], None));
+        assert_eq!(lines_of(&text, "ExecStart"), [format!("/n {wanted}")]);
     }
 }
 

@@ -11,7 +11,7 @@ pub use hosts_block::{hosts_text, is_own_block};
 pub use records::{Decision, TTL_SECONDS, decide, peers_matter};
 pub use upkeep::{Due, Upkeep, upkeep};
 pub use wanted::{host_records, publication, steps};
-pub use zone::{ZoneError, choose_zone, holds_names};
+pub use zone::{choose_zone, holds_names};
 
 /// What the tests publish: this name as the node's own.
 #[cfg(test)]

@@ -3,44 +3,6 @@
 use quake_model::dns::{Publication, ZoneFacts, ZoneKind};
 use quake_model::fault::{Code, Fault};
 
-/// Why there is no zone to publish in.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ZoneError {
-    /// There is none.
-    #[error("there is no {which} {zone}")]
-    Missing {
-        /// As the operator names it.
-        zone: String,
-        /// Which zones were looked at.
-        which: String,
-    },
-    #[error("{} {kind} zones are called {zone}: {}", ids.len(), ids.join(", "))]
-    Ambiguous {
-        zone: String,
-        /// Who can resolve their names.
-        kind: &'static str,
-        ids: Vec<String>,
-    },
-    /// There is one, and the node's names are not below it.
-    #[error("{name} is not below {zone}, the name of the zone {id}")]
-    Elsewhere {
-        /// A name that is to be published.
-        name: String,
-        zone: String,
-        id: String,
-    },
-}
-
-impl From<ZoneError> for Fault {
-    fn from(error: ZoneError) -> Self {
-        let code = match error {
-            ZoneError::Missing { .. } | ZoneError::Elsewhere { .. } => Code::DnsZoneMissing,
-            ZoneError::Ambiguous { .. } => Code::DnsZoneAmbiguous,
-        };
-        Self::new(code, error.to_string())
-    }
-}
-
 /// Chooses the zone of this name and kind.
 ///
 /// Where the spec does not say which kind, a public zone wins over a private one, which is kops' default. Of several private
@@ -48,13 +10,13 @@ impl From<ZoneError> for Fault {
 ///
 /// # Errors
 ///
-/// [`ZoneError::Missing`] and [`ZoneError::Ambiguous`].
+/// `dns.zone-missing` and `dns.zone-ambiguous`.
 pub fn choose_zone<'a>(
     name: &str,
     kind: Option<ZoneKind>,
     zones: &'a [ZoneFacts],
     vpc: Option<&str>,
-) -> Result<&'a ZoneFacts, ZoneError> {
+) -> Result<&'a ZoneFacts, Fault> {
     let of = |kind: ZoneKind| {
         let of_kind = zones
             .iter()
@@ -77,21 +39,17 @@ pub fn choose_zone<'a>(
     }
     match found.as_slice() {
         [zone] => Ok(zone),
-        [] => Err(ZoneError::Missing {
-            zone: name.to_owned(),
-            which: match kind {
-                Some(kind) => format!("{} hosted zone", kind.name()),
-                None => "hosted zone".to_owned(),
-            },
-        }),
+        [] => {
+            let kind = kind.map_or_else(String::new, |kind| format!("{} ", kind.name()));
+            let summary = format!("there is no {kind}hosted zone {name}");
+            Err(Fault::new(Code::DnsZoneMissing, summary))
+        }
         several => {
-            let mut ids: Vec<String> = several.iter().map(|zone| zone.id.clone()).collect();
+            let mut ids: Vec<&str> = several.iter().map(|zone| zone.id.as_str()).collect();
             ids.sort();
-            Err(ZoneError::Ambiguous {
-                zone: name.to_owned(),
-                kind: wanted.name(),
-                ids,
-            })
+            let (count, kind, ids) = (ids.len(), wanted.name(), ids.join(", "));
+            let summary = format!("{count} {kind} zones are called {name}: {ids}");
+            Err(Fault::new(Code::DnsZoneAmbiguous, summary))
         }
     }
 }
@@ -100,8 +58,8 @@ pub fn choose_zone<'a>(
 ///
 /// # Errors
 ///
-/// [`ZoneError::Elsewhere`] with the first that is not.
-pub fn holds_names(zone: &ZoneFacts, publication: &Publication) -> Result<(), ZoneError> {
+/// `dns.zone-missing` with the first that is not.
+pub fn holds_names(zone: &ZoneFacts, publication: &Publication) -> Result<(), Fault> {
     let suffix = format!(".{}", zone.name);
     let names = publication.names().into_iter();
     match names
@@ -109,11 +67,11 @@ pub fn holds_names(zone: &ZoneFacts, publication: &Publication) -> Result<(), Zo
         .min()
     {
         None => Ok(()),
-        Some(name) => Err(ZoneError::Elsewhere {
-            name,
-            zone: zone.name.clone(),
-            id: zone.id.clone(),
-        }),
+        Some(name) => {
+            let ZoneFacts { name: of, id, .. } = zone;
+            let summary = format!("{name} is not below {of}, the name of the zone {id}");
+            Err(Fault::new(Code::DnsZoneMissing, summary))
+        }
     }
 }
 
@@ -132,7 +90,7 @@ mod tests {
         }
     }
 
-    fn chosen(kind: Option<ZoneKind>, zones: &[ZoneFacts]) -> Result<String, ZoneError> {
+    fn chosen(kind: Option<ZoneKind>, zones: &[ZoneFacts]) -> Result<String, Fault> {
         choose_zone("example.com", kind, zones, Some("vpc-1")).map(|zone| zone.id.clone())
     }
 
@@ -142,7 +100,7 @@ mod tests {
         assert_eq!(chosen(None, &both), Ok("Z2".into()));
         assert_eq!(chosen(Some(Private), &both), Ok("Z1".into()));
         assert_eq!(chosen(None, &both[..1]), Ok("Z1".into()));
-        let fault = Fault::from(chosen(Some(Public), &both[..1]).expect_err("it is private"));
+        let fault = chosen(Some(Public), &both[..1]).expect_err("it is private");
         assert_eq!(fault.code, Code::DnsZoneMissing);
         assert_eq!(fault.summary, "there is no public hosted zone example.com");
     }
@@ -155,7 +113,7 @@ mod tests {
         ];
         assert_eq!(chosen(Some(Private), &two), Ok("Z2".into()));
         let unknown = [zone("Z2", Private, &[]), zone("Z1", Private, &[])];
-        let fault = Fault::from(chosen(None, &unknown).expect_err("nobody knows"));
+        let fault = chosen(None, &unknown).expect_err("nobody knows");
         assert_eq!(fault.code, Code::DnsZoneAmbiguous);
         assert_eq!(
             fault.summary,
@@ -166,10 +124,8 @@ mod tests {
     #[test]
     fn two_public_zones_of_one_name_are_ambiguous() {
         let two = [zone("Z1", Public, &[]), zone("Z2", Public, &[])];
-        assert!(matches!(
-            chosen(None, &two),
-            Err(ZoneError::Ambiguous { .. })
-        ));
+        let fault = chosen(None, &two).expect_err("either may be meant");
+        assert_eq!(fault.code, Code::DnsZoneAmbiguous);
     }
 
     #[test]
@@ -178,7 +134,7 @@ mod tests {
         let below = sample("etcd-a.internal.c.example.com", "10.0.0.1");
         assert_eq!(holds_names(&zone, &below), Ok(()));
         let beside = sample("etcd-a.internal.c.notexample.com", "10.0.0.1");
-        let fault = Fault::from(holds_names(&zone, &beside).expect_err("it is beside"));
+        let fault = holds_names(&zone, &beside).expect_err("it is beside");
         assert_eq!(fault.code, Code::DnsZoneMissing);
     }
 }

@@ -13,6 +13,12 @@ use x509_cert::der::asn1::{
     Any, BitString, GeneralizedTime, Ia5String, Null, ObjectIdentifier, OctetString, SetOfVec,
     UtcTime, Utf8StringRef,
 };
+use x509_cert::der::oid::db::rfc4519::{COMMON_NAME, ORGANIZATION_NAME};
+use x509_cert::der::oid::db::rfc5280::{ID_KP_CLIENT_AUTH, ID_KP_SERVER_AUTH};
+use x509_cert::der::oid::db::rfc5912::{
+    ECDSA_WITH_SHA_256, ECDSA_WITH_SHA_384, ID_EC_PUBLIC_KEY, RSA_ENCRYPTION, SECP_256_R_1,
+    SECP_384_R_1, SHA_256_WITH_RSA_ENCRYPTION,
+};
 use x509_cert::der::pem::LineEnding;
 use x509_cert::der::{Decode, Encode, EncodePem};
 use x509_cert::ext::Extension;
@@ -26,18 +32,6 @@ use x509_cert::serial_number::SerialNumber;
 use x509_cert::spki::{AlgorithmIdentifierOwned, SubjectPublicKeyInfoOwned};
 use x509_cert::time::{Time, Validity};
 
-pub(super) const COMMON_NAME: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.3");
-pub(super) const ORGANIZATION: ObjectIdentifier = ObjectIdentifier::new_unwrap("2.5.4.10");
-pub(super) const CLIENT_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.2");
-pub(super) const SERVER_AUTH: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.6.1.5.5.7.3.1");
-const RSA: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.1");
-const ELLIPTIC: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.2.1");
-const P256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.3.1.7");
-const P384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.3.132.0.34");
-const RSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.113549.1.1.11");
-const ECDSA_SHA256: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.2");
-const ECDSA_SHA384: ObjectIdentifier = ObjectIdentifier::new_unwrap("1.2.840.10045.4.3.3");
-
 /// How long a certificate is good for: as long as nodeup's, less the days that it adds by the node's addresses.
 const LIFE: Duration = Duration::from_secs(455 * 24 * 60 * 60);
 
@@ -47,8 +41,9 @@ pub(super) const BACKDATED: Duration = Duration::from_secs(48 * 60 * 60);
 /// The certificate of a CA, which signs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ca {
-    pem: String,
-    certificate: Certificate,
+    /// The text it was read from.
+    pub pem: String,
+    pub(super) certificate: Certificate,
     pub kind: SignatureKind,
 }
 
@@ -74,9 +69,9 @@ impl Ca {
             .as_ref()
             .and_then(|any| any.decode_as::<ObjectIdentifier>().ok());
         let kind = match (info.oid, curve) {
-            (RSA, _) => SignatureKind::RsaSha256,
-            (ELLIPTIC, Some(P256)) => SignatureKind::EcdsaSha256,
-            (ELLIPTIC, Some(P384)) => SignatureKind::EcdsaSha384,
+            (RSA_ENCRYPTION, _) => SignatureKind::RsaSha256,
+            (ID_EC_PUBLIC_KEY, Some(SECP_256_R_1)) => SignatureKind::EcdsaSha256,
+            (ID_EC_PUBLIC_KEY, Some(SECP_384_R_1)) => SignatureKind::EcdsaSha384,
             _ => return Err(malformed("has a key of an unknown kind")),
         };
         Ok(Self {
@@ -84,15 +79,6 @@ impl Ca {
             certificate,
             kind,
         })
-    }
-
-    /// The certificate, PEM, as it was read.
-    pub fn pem(&self) -> &str {
-        &self.pem
-    }
-
-    pub(super) fn certificate(&self) -> &Certificate {
-        &self.certificate
     }
 }
 
@@ -193,9 +179,9 @@ pub(super) fn serial(order: &str, info: &[u8], now: Timestamp) -> Result<SerialN
 
 pub(super) fn algorithm(kind: SignatureKind) -> AlgorithmIdentifierOwned {
     let (oid, parameters) = match kind {
-        SignatureKind::RsaSha256 => (RSA_SHA256, Any::encode_from(&Null).ok()),
-        SignatureKind::EcdsaSha256 => (ECDSA_SHA256, None),
-        SignatureKind::EcdsaSha384 => (ECDSA_SHA384, None),
+        SignatureKind::RsaSha256 => (SHA_256_WITH_RSA_ENCRYPTION, Any::encode_from(&Null).ok()),
+        SignatureKind::EcdsaSha256 => (ECDSA_WITH_SHA_256, None),
+        SignatureKind::EcdsaSha384 => (ECDSA_WITH_SHA_384, None),
     };
     AlgorithmIdentifierOwned { oid, parameters }
 }
@@ -223,7 +209,7 @@ pub(super) fn time(at: Duration) -> Result<Time, Fault> {
 pub(super) fn subject(wanted: &Subject) -> Result<Name, Fault> {
     let organizations = wanted.organizations.iter();
     let mut parts: Vec<(ObjectIdentifier, &str)> = organizations
-        .map(|name| (ORGANIZATION, name.as_str()))
+        .map(|name| (ORGANIZATION_NAME, name.as_str()))
         .collect();
     parts.push((COMMON_NAME, &wanted.common_name));
     let parts = parts.into_iter().map(|(oid, text)| {
@@ -237,10 +223,13 @@ pub(super) fn subject(wanted: &Subject) -> Result<Name, Fault> {
 
 fn extensions(order: &CertificateOrder, issuer: &TbsCertificate) -> Result<Vec<Extension>, Fault> {
     let (usages, extended) = match order.usage {
-        Usage::Client => (KeyUsage(KeyUsages::DigitalSignature.into()), CLIENT_AUTH),
+        Usage::Client => (
+            KeyUsage(KeyUsages::DigitalSignature.into()),
+            ID_KP_CLIENT_AUTH,
+        ),
         Usage::Server => (
             KeyUsage(KeyUsages::DigitalSignature | KeyUsages::KeyEncipherment),
-            SERVER_AUTH,
+            ID_KP_SERVER_AUTH,
         ),
     };
     let nobody = BasicConstraints {

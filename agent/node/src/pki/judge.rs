@@ -34,13 +34,13 @@ pub fn claims(certificate: &str, trusted: &str) -> Vec<Claim> {
     };
     let ca_bundle = blocks(trusted).filter_map(|pem| Ca::read("a bundle", pem).ok());
     let claims = ca_bundle.filter_map(|ca| {
-        let own = &ca.certificate().tbs_certificate;
+        let own = &ca.certificate.tbs_certificate;
         if own.subject != said.tbs_certificate.issuer {
             return None;
         }
         Some(Claim {
             public: own.subject_public_key_info.to_der().ok()?,
-            ca: format!("{}\n", ca.pem()),
+            ca: format!("{}\n", ca.pem),
             kind: ca.kind,
             message: message.clone(),
             signature: signature.to_vec(),

@@ -1,6 +1,6 @@
 //! Whether a certificate that is there is kept: a boot of a converged node issues none.
 
-use super::issue::{CLIENT_AUTH, COMMON_NAME, Ca, ORGANIZATION, SERVER_AUTH};
+use super::issue::Ca;
 use super::issued::IssuedCertificate;
 use crate::plan_inputs::Keypair;
 use quake_formats::pem::certificates;
@@ -11,6 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use x509_cert::certificate::TbsCertificate;
 use x509_cert::der::asn1::{ObjectIdentifier, PrintableStringRef, Utf8StringRef};
+use x509_cert::der::oid::db::rfc4519::{COMMON_NAME, ORGANIZATION_NAME};
+use x509_cert::der::oid::db::rfc5280::{ID_KP_CLIENT_AUTH, ID_KP_SERVER_AUTH};
 use x509_cert::ext::pkix::name::GeneralName;
 use x509_cert::ext::pkix::{ExtendedKeyUsage, SubjectAltName};
 
@@ -53,9 +55,9 @@ pub fn misfit(
         return Some(Misfit::AnotherKey);
     }
     if let Some(ca) = ca {
-        let issuer = &ca.certificate().tbs_certificate;
+        let issuer = &ca.certificate.tbs_certificate;
         // Generations of a CA share their name; which one signed is told by the certificate that is kept along.
-        let is_same = certificates(&held.ca).first() == Some(ca.certificate());
+        let is_same = certificates(&held.ca).first() == Some(&ca.certificate);
         if issuer.subject != said.issuer || !is_same {
             return Some(Misfit::AnotherCa);
         }
@@ -77,7 +79,7 @@ pub fn misfit(
 }
 
 fn is_named(said: &TbsCertificate, subject: &Subject) -> bool {
-    let organizations: BTreeSet<String> = values(said, ORGANIZATION).into_iter().collect();
+    let organizations: BTreeSet<String> = values(said, ORGANIZATION_NAME).into_iter().collect();
     let wanted: BTreeSet<String> = subject.organizations.iter().cloned().collect();
     values(said, COMMON_NAME) == [subject.common_name.clone()] && organizations == wanted
 }
@@ -90,13 +92,8 @@ pub fn renew_at(held: &IssuedCertificate) -> Option<Timestamp> {
     ))
 }
 
-/// When it ends.
-pub fn ends_at(held: &IssuedCertificate) -> Option<Timestamp> {
-    ends_of(&held.certificate)
-}
-
 /// When the first certificate of a PEM ends; `None` where there is none that can be read.
-fn ends_of(pem: &str) -> Option<Timestamp> {
+pub fn ends_at(pem: &str) -> Option<Timestamp> {
     let (_, ends) = validity(&certificates(pem).first()?.tbs_certificate);
     Some(Timestamp(ends * 1000))
 }
@@ -108,7 +105,7 @@ pub fn dates_of_keypairs(keypairs: &BTreeMap<String, Keypair>) -> Vec<Certificat
     let dates = own.filter_map(|(name, keypair)| {
         Some(CertificateDates {
             name: name.clone(),
-            ends: ends_of(&keypair.certificate)?,
+            ends: ends_at(&keypair.certificate)?,
             renewed_from: None,
         })
     });
@@ -143,8 +140,8 @@ fn is_nearly_over(begins: u64, ends: u64, now: Timestamp) -> bool {
 
 fn usage(usage: Usage) -> ObjectIdentifier {
     match usage {
-        Usage::Client => CLIENT_AUTH,
-        Usage::Server => SERVER_AUTH,
+        Usage::Client => ID_KP_CLIENT_AUTH,
+        Usage::Server => ID_KP_SERVER_AUTH,
     }
 }
 

@@ -7,15 +7,9 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::read::GzDecoder;
 use std::io::Read as _;
 
-/// A document as a line of a script unpacks it.
-pub(super) struct Packed {
-    pub(super) name: &'static str,
-    /// Its bytes; why it has none, in words.
-    pub(super) content: Result<Vec<u8>, &'static str>,
-}
-
-/// Reads a line of a script; `None` for one that unpacks nothing of ours.
-pub(super) fn read(line: &str) -> Option<Packed> {
+/// The name of the document that a line of a script unpacks, and its bytes, or in words why it has none; `None` for a line that
+/// unpacks nothing of ours.
+pub(super) fn read(line: &str) -> Option<(&'static str, Result<Vec<u8>, &'static str>)> {
     let (command, rest) = line.trim_start().split_once(' ')?;
     let mut stages = rest.split('|').map(str::trim);
     let text = stages.next()?.trim_matches(['"', '\'']);
@@ -23,10 +17,7 @@ pub(super) fn read(line: &str) -> Option<Packed> {
         && matches!(stages.next()?, "base64 -d" | "base64 --decode")
         && stages.next()?.starts_with("gzip -d");
     let name = document_named(target(rest)?)?;
-    is_packed.then(|| Packed {
-        name,
-        content: unpack(text),
-    })
+    is_packed.then(|| (name, unpack(text)))
 }
 
 fn unpack(text: &str) -> Result<Vec<u8>, &'static str> {
@@ -61,9 +52,9 @@ mod tests {
 
     #[test]
     fn a_packed_document_is_read_whole() {
-        let packed = read(&line(&pack(b"ClusterName: c\n"))).expect("it is ours");
-        assert_eq!(packed.name, "kube_env.yaml");
-        assert_eq!(packed.content.as_deref(), Ok(&b"ClusterName: c\n"[..]));
+        let (name, content) = read(&line(&pack(b"ClusterName: c\n"))).expect("it is ours");
+        assert_eq!(name, "kube_env.yaml");
+        assert_eq!(content.as_deref(), Ok(&b"ClusterName: c\n"[..]));
     }
 
     #[test]
@@ -86,8 +77,8 @@ mod tests {
         // Four digits stand for three bytes, so that it is base64 still.
         let cut = &whole[..whole.len() / 8 * 4];
         for text in ["%%%", "AAAA", cut, &bomb] {
-            let packed = read(&line(text)).expect("it is ours");
-            assert!(packed.content.is_err());
+            let (_, content) = read(&line(text)).expect("it is ours");
+            assert!(content.is_err());
         }
     }
 }

@@ -43,41 +43,13 @@ pub struct Delivery {
     pub documents: Vec<(String, String)>,
 }
 
-/// Why there is no user data for a [`Delivery`].
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum RenderError {
-    #[error("nothing says where the binary is: name at least one URL")]
-    NoUrl,
-    #[error("nothing says which binary is the right one: name its SHA-256")]
-    NoDigest,
-    /// A digest is of another kind.
-    #[error("the binary is pinned by SHA-256, and {algorithm} was given")]
-    Algorithm {
-        /// The name of the other kind.
-        algorithm: &'static str,
-    },
-    /// A URL cannot be used.
-    #[error("{url} {reason}")]
-    Url {
-        /// The URL, without what may be secret.
-        url: String,
-        reason: &'static str,
-    },
-    /// The region is no name of a region.
-    #[error("{region:?} is not the name of a region")]
-    Region { region: String },
-    /// A document is none that the agent looks for, or holds what a script cannot carry.
-    #[error("{name} cannot be carried in user data: {reason}")]
-    Document { name: String, reason: &'static str },
-}
-
 /// Renders user data.
 ///
 /// # Errors
 ///
-/// Returns [`RenderError`] for what could not be delivered: no URL or digest, a URL with what the script's
-/// quoting could not hold or with a password, digests of two binaries under one URL.
-pub fn render(delivery: &Delivery, form: Form) -> Result<String, RenderError> {
+/// What could not be delivered, in words: no URL or digest, a URL with what the script's quoting could not hold or with a
+/// password, digests of two binaries under one URL.
+pub fn render(delivery: &Delivery, form: Form) -> Result<String, String> {
     let script = script(delivery)?;
     Ok(match form {
         Form::Script => script,
@@ -86,9 +58,9 @@ pub fn render(delivery: &Delivery, form: Form) -> Result<String, RenderError> {
     })
 }
 
-fn script(delivery: &Delivery) -> Result<String, RenderError> {
+fn script(delivery: &Delivery) -> Result<String, String> {
     if delivery.urls.is_empty() {
-        return Err(RenderError::NoUrl);
+        return Err("nothing says where the binary is: name at least one URL".to_owned());
     }
     for url in &delivery.urls {
         check_url(url, delivery)?;
@@ -96,13 +68,12 @@ fn script(delivery: &Delivery) -> Result<String, RenderError> {
     if let Some(region) = &delivery.region {
         let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
         if region.is_empty() || !region.chars().all(plain) {
-            let region = region.clone();
-            return Err(RenderError::Region { region });
+            return Err(format!("{region:?} is not the name of a region"));
         }
     }
     let (amd64, arm64) = (hex(&delivery.amd64)?, hex(&delivery.arm64)?);
     if amd64.is_empty() && arm64.is_empty() {
-        return Err(RenderError::NoDigest);
+        return Err("nothing says which binary is the right one: name its SHA-256".to_owned());
     }
     let settings = [
         ("urls", delivery.urls.join(" ")),
@@ -125,23 +96,21 @@ fn script(delivery: &Delivery) -> Result<String, RenderError> {
     Ok(script.replacen(LAST_SETTING, &format!("{LAST_SETTING}{documents}"), 1))
 }
 
-fn hex(digest: &Option<Digest>) -> Result<&str, RenderError> {
+fn hex(digest: &Option<Digest>) -> Result<&str, String> {
     let Some(digest) = digest else {
         return Ok("");
     };
     match digest.algorithm() {
         Algorithm::Sha256 => Ok(digest.hex()),
-        other => Err(RenderError::Algorithm {
-            algorithm: other.name(),
-        }),
+        other => Err(format!(
+            "the binary is pinned by SHA-256, and {} was given",
+            other.name()
+        )),
     }
 }
 
-fn check_url(url: &str, delivery: &Delivery) -> Result<(), RenderError> {
-    let refused = |reason| {
-        let url = scrub(url);
-        Err(RenderError::Url { url, reason })
-    };
+fn check_url(url: &str, delivery: &Delivery) -> Result<(), String> {
+    let refused = |reason| Err(format!("{} {reason}", scrub(url)));
     let Some((scheme, rest)) = url.split_once("://") else {
         return refused("is not a URL: s3://BUCKET/KEY or https://HOST/PATH");
     };
@@ -175,11 +144,8 @@ fn check_url(url: &str, delivery: &Delivery) -> Result<(), RenderError> {
 }
 
 /// A document as the script carries it: for the agent to read, while the shell does nothing with it.
-fn here_document(name: &str, text: &str) -> Result<String, RenderError> {
-    let refused = |reason| {
-        let name = name.to_owned();
-        Err(RenderError::Document { name, reason })
-    };
+fn here_document(name: &str, text: &str) -> Result<String, String> {
+    let refused = |reason| Err(format!("{name} cannot be carried in user data: {reason}"));
     if document_named(name) != Some(name) {
         return refused("the agent looks for kube_env.yaml, cluster_spec.yaml and ig_spec.yaml");
     }
@@ -288,8 +254,8 @@ mod tests {
             "s3://b/k?versionId=1",
         ] {
             let error = render(&delivery(url), Form::Script).expect_err(url);
-            assert!(matches!(error, RenderError::Url { .. }), "{error}");
-            assert!(!error.to_string().contains("secret"), "{error}");
+            assert!(error.starts_with(&scrub(url)), "{error}");
+            assert!(!error.contains("secret"), "{error}");
         }
     }
 
@@ -309,22 +275,21 @@ mod tests {
     fn what_is_missing_is_named() {
         let mut empty = delivery("https://h/x");
         empty.amd64 = None;
-        assert_eq!(render(&empty, Form::Script), Err(RenderError::NoDigest));
+        let refused =
+            |delivery: &Delivery| render(delivery, Form::Script).expect_err("something is missing");
+        let no_digest = "nothing says which binary is the right one: name its SHA-256";
+        assert_eq!(refused(&empty), no_digest);
         empty.urls.clear();
-        assert_eq!(render(&empty, Form::Script), Err(RenderError::NoUrl));
+        let no_url = "nothing says where the binary is: name at least one URL";
+        assert_eq!(refused(&empty), no_url);
         let mut sha1 = delivery("https://h/x");
         sha1.amd64 = Digest::new(Algorithm::Sha1, &"a".repeat(40)).ok();
-        let algorithm = "sha1";
-        assert_eq!(
-            render(&sha1, Form::Script),
-            Err(RenderError::Algorithm { algorithm })
-        );
+        let no_sha256 = "the binary is pinned by SHA-256, and sha1 was given";
+        assert_eq!(refused(&sha1), no_sha256);
         let mut region = delivery("https://h/x");
         region.region = Some("eu'west".to_owned());
-        assert!(matches!(
-            render(&region, Form::Script),
-            Err(RenderError::Region { .. })
-        ));
+        let no_region = "\"eu'west\" is not the name of a region";
+        assert_eq!(refused(&region), no_region);
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn assets(sources: &SeedSources, group: &FoundGroup) -> Result<Vec<AssetSpec>, u
         assets.extend(config.assets);
         // Boots import them themselves: their configuration lists them.
         assets.extend(config.images.into_iter().map(|image| image.archive));
-        say_pulled(&group.name, config.settings.warm_pool_images.len());
+        say_pulled(&group.name, config.whole.texts("warmPoolImages").len());
     }
     match assets.is_empty() {
         true => Err(usage(&format!("{source} pins no assets"))),

@@ -27,8 +27,7 @@ pub(super) async fn run(arguments: &RenderArguments) -> Result<u8, u8> {
             "warning: {url} is not encrypted: the digest proves the binary, and anyone on the way sees the request"
         ));
     }
-    let text =
-        render(&delivery, arguments.format.into()).map_err(|error| usage(&error.to_string()))?;
+    let text = render(&delivery, arguments.format.into()).map_err(|error| usage(&error))?;
     let bytes = match arguments.gzip {
         true => compress(&text).map_err(|error| {
             output::error_line(format_args!("error: {error}"));

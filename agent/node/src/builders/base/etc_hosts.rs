@@ -17,7 +17,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let internal = context.api_internal_name();
     let addresses = &context.boot.api_server_ips;
     let mut records = Vec::new();
-    if context.is_control_plane() && context.config.settings.has_no_dns {
+    if context.is_control_plane() && context.config.has_no_dns() {
         records.push(record(&internal, LOOPBACK));
         let api = context.config.api_server.as_ref();
         let api = api.and_then(|section| section.section("API"));

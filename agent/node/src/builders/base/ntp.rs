@@ -24,7 +24,7 @@ rtcsync
 
 /// chrony, its settings and its unit; nothing where the operator, or the image, keeps the clock.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    if context.config.settings.unmanaged_ntp {
+    if context.config.whole.is_set("NTPUnmanaged") {
         return Ok(Vec::new());
     }
     let (path, unit) = match context.distribution.packaging() {

@@ -63,7 +63,7 @@ net.ipv4.neigh.default.gc_thresh1=0
 
 fn text(context: &Context<'_>) -> String {
     let config = context.config;
-    let ports = config.settings.service_node_ports.as_deref();
+    let ports = config.whole.text("ServiceNodePortRange");
     let mut text = fixed(ports.unwrap_or(DEFAULT_NODE_PORTS));
     let mut add = |why: &str, lines: &[String]| {
         if !lines.is_empty() {
@@ -86,9 +86,11 @@ fn text(context: &Context<'_>) -> String {
             &names.map(|name| format!("net.ipv4.conf.{name}.rp_filter=0")),
         );
     }
+    let own = config.whole.texts("SysctlParameters").into_iter();
+    let own: Vec<String> = own.map(str::to_owned).collect();
     add(
         "From the cluster's or the instance group's sysctlParameters; they come last and so win.",
-        &config.settings.sysctls,
+        &own,
     );
     text
 }

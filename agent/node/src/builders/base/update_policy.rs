@@ -23,7 +23,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if distribution.packaging() != Packaging::Deb {
         return Ok(Vec::new());
     }
-    let is_automatic = context.config.settings.automatic_updates;
+    let is_automatic = context.config.installs_updates();
     let file = File::plain(PERIODIC, periodic(is_automatic));
     let upgrader = is_automatic.then(|| package("unattended-upgrades"));
     Ok(std::iter::once(Item::File(file)).chain(upgrader).collect())

@@ -81,7 +81,7 @@ fn directory(path: &str) -> Option<&str> {
 /// The names under which dns-controller publishes the node's addresses.
 fn annotations(context: &Context<'_>, config: &Section) -> Vec<(&'static str, String)> {
     let mut annotations = vec![("kubectl.kubernetes.io/default-container", NAME.to_owned())];
-    if context.config.settings.has_no_dns {
+    if context.config.has_no_dns() {
         return annotations;
     }
     let api = config.section("API");

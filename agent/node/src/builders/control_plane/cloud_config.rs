@@ -10,24 +10,22 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.has_api_server() {
         return Ok(Vec::new());
     }
-    let settings = &context.config.settings;
-    let ingress = settings.disable_security_group_ingress;
+    let config = &context.config.whole;
+    let ingress = config.boolean("disableSecurityGroupIngress");
+    let text = |key: &str| config.text(key).map(str::to_owned);
     let one = [
         (
             "DisableSecurityGroupIngress",
             ingress.map(|it| it.to_string()),
         ),
-        ("ElbSecurityGroup", settings.elb_security_group.clone()),
-        (
-            "NLBSecurityGroupMode",
-            settings.nlb_security_group_mode.clone(),
-        ),
+        ("ElbSecurityGroup", text("elbSecurityGroup")),
+        ("NLBSecurityGroupMode", text("nlbSecurityGroupMode")),
     ];
     let one = one
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)));
-    let families = settings.node_ip_families.iter();
-    let families = families.map(|family| ("NodeIPFamilies", family.clone()));
+    let families = config.texts("nodeIPFamilies").into_iter();
+    let families = families.map(|family| ("NodeIPFamilies", family.to_owned()));
     let lines: Vec<String> = one
         .chain(families)
         .map(|(name, value)| format!("{name} = {value}"))

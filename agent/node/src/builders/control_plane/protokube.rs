@@ -27,7 +27,7 @@ pub(super) fn is_wanted(context: &Context<'_>) -> bool {
 /// `config.unsupported` for clusters whose nodes find each other by gossip, on nodes of any role: protokube carries that on
 /// workers, too, and kops took it away.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    if context.config.settings.uses_gossip {
+    if context.config.whole.is_set("usesLegacyGossip") {
         let summary = "nodes of this cluster find each other by gossip, which this agent does not carry and kops has not \
                        since 1.37";
         return Err(Fault::new(Code::ConfigUnsupported, summary)
@@ -85,7 +85,7 @@ fn flags(context: &Context<'_>) -> String {
         format!("--node-name={}", context.node_name()),
         "--v=4".to_owned(),
     ];
-    let zone = context.config.settings.dns_zone.as_deref();
+    let zone = context.config.whole.text("DNSZone");
     flags.extend(zone.map(|zone| {
         if zone.contains('.') {
             format!("--zone={zone}")

@@ -10,14 +10,14 @@ const HOOK: &str = "kops-warmpool";
 
 /// Images that are pulled while the instance warms up, and the hook, which waits for it both then and when it is put to use.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    let settings = &context.config.settings;
+    let config = &context.config.whole;
     let mut items = Vec::new();
     if context.is_warming() {
-        let names: BTreeSet<&String> = settings.warm_pool_images.iter().collect();
-        let images = names.into_iter().cloned();
+        let names: BTreeSet<&str> = config.texts("warmPoolImages").into_iter().collect();
+        let images = names.into_iter().map(str::to_owned);
         items.extend(images.map(|name| Item::PulledImage { name }));
     }
-    if settings.completes_lifecycle_hook {
+    if config.is_set("EnableLifecycleHook") {
         items.push(Item::LifecycleHook(LifecycleHook {
             group: format!("{}.{}", context.boot.instance_group, context.config.cluster),
             name: HOOK.to_owned(),

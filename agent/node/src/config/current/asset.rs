@@ -11,10 +11,6 @@ use quake_model::step::Need;
 ///
 /// kops also takes a URL without a hash, and then trusts the `ETag` that the server sends; that pins nothing, and is
 /// refused here as it is with kops legacy (1.8 to 1.15).
-///
-/// # Errors
-///
-/// `config.digest-refused` and `config.asset-malformed`, with line and column.
 pub(super) fn read_assets(
     source: &str,
     root: &Yaml,

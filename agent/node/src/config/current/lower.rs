@@ -51,7 +51,7 @@ pub fn lower(boot: &BootConfig, config: &NodeupConfig, items: Vec<Item>) -> Node
         proxy: BTreeMap::new(),
         file_assets: Vec::new(),
         hooks: Vec::new(),
-        automatic_upgrades: config.settings.automatic_updates,
+        automatic_upgrades: config.installs_updates(),
         items,
         start_conditions: Vec::new(),
         ready_conditions: Vec::new(),
@@ -115,6 +115,6 @@ fn networking(config: &NodeupConfig) -> Networking {
         non_masquerade_cidr: config.network.non_masquerade_cidr.clone(),
         pod_cidr: None,
         service_cidr: config.network.service_cidr.clone(),
-        node_port_range: config.settings.service_node_ports.clone(),
+        node_port_range: config.whole.text("ServiceNodePortRange").map(str::to_owned),
     }
 }

@@ -9,7 +9,6 @@ mod lower;
 mod network;
 mod nodeup_config;
 mod objects;
-mod recognise;
 mod section;
 
 pub(in crate::config) use boot_config::MARKS;
@@ -21,10 +20,10 @@ pub use config_hash::{config_hash, verify_config_hash};
 pub use derive::{DerivedBootConfig, StoredGroup, derive_boot_config};
 pub use lower::lower;
 pub use network::{Network, Provider};
-pub use nodeup_config::{NodeupConfig, Settings, StaticManifest, Stores, read_nodeup_config};
+pub use nodeup_config::{NodeupConfig, StaticManifest, Stores, read_nodeup_config};
 #[cfg(test)]
 pub(in crate::config) use objects::SCHEMA as OBJECT_SCHEMA;
-pub(crate) use recognise::check;
+pub(crate) use objects::check;
 pub use section::Section;
 
 use super::schema::Schema;

@@ -65,39 +65,8 @@ pub struct NodeupConfig {
     /// Hooks of the instance group.
     pub group_hooks: Vec<Section>,
     pub cluster_hooks: Vec<Section>,
-    pub settings: Settings,
-}
-
-/// Settings that are one value each.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Settings {
-    pub service_node_ports: Option<String>,
-    /// Lines for the kernel's settings, as they are.
-    pub sysctls: Vec<String>,
-    /// Whether security updates are installed by the node itself.
-    pub automatic_updates: bool,
-    /// Whether the clock is left alone.
-    pub unmanaged_ntp: bool,
-    /// Whether the cluster has no DNS of its own.
-    pub has_no_dns: bool,
-    /// The hosted zone of the cluster's names, by its name or its id.
-    pub dns_zone: Option<String>,
-    /// Whether nodes find each other by gossip, which kops took away in 1.37.
-    pub uses_gossip: bool,
-    /// Whether the node's name is made of its address.
-    pub names_by_address: bool,
-    /// Whether the Auto Scaling group waits for the node to say that it is done.
-    pub completes_lifecycle_hook: bool,
-    /// Container images pulled while the instance warms up.
-    pub warm_pool_images: Vec<String>,
-    /// The cloud provider's `DisableSecurityGroupIngress`.
-    pub disable_security_group_ingress: Option<bool>,
-    /// The cloud provider's `ElbSecurityGroup`.
-    pub elb_security_group: Option<String>,
-    /// The cloud provider's `NLBSecurityGroupMode`.
-    pub nlb_security_group_mode: Option<String>,
-    /// The cloud provider's `NodeIPFamilies`.
-    pub node_ip_families: Vec<String>,
+    /// The whole document, for keys that are one value each.
+    pub whole: Section,
 }
 
 /// Where keys and secrets are.
@@ -120,6 +89,16 @@ impl NodeupConfig {
     /// The pod called `key`.
     pub fn static_manifest(&self, key: &str) -> Option<&StaticManifest> {
         self.static_manifests.iter().find(|pod| pod.key == key)
+    }
+
+    /// Whether the cluster has no DNS of its own.
+    pub fn has_no_dns(&self) -> bool {
+        self.whole.is_set("usesNoneDNS")
+    }
+
+    /// Whether security updates are installed by the node itself.
+    pub fn installs_updates(&self) -> bool {
+        self.whole.text("UpdatePolicy") != Some("external")
     }
 }
 
@@ -196,30 +175,8 @@ impl Reader<'_> {
             file_assets: whole.sections("FileAssets"),
             group_hooks,
             cluster_hooks,
-            settings: self.settings(),
+            whole,
         })
-    }
-
-    fn settings(&self) -> Settings {
-        let root = self.root;
-        let text = |key: &str| root.text_of(key).map(str::to_owned);
-        let is_set = |key: &str| root.boolean_of(key) == Some(true);
-        Settings {
-            service_node_ports: text("ServiceNodePortRange"),
-            sysctls: texts(root, "SysctlParameters"),
-            automatic_updates: root.text_of("UpdatePolicy") != Some("external"),
-            unmanaged_ntp: is_set("NTPUnmanaged"),
-            has_no_dns: is_set("usesNoneDNS"),
-            dns_zone: text("DNSZone"),
-            uses_gossip: is_set("usesLegacyGossip"),
-            names_by_address: is_set("useIPBasedNodeNames"),
-            completes_lifecycle_hook: is_set("EnableLifecycleHook"),
-            warm_pool_images: texts(root, "warmPoolImages"),
-            disable_security_group_ingress: root.boolean_of("disableSecurityGroupIngress"),
-            elb_security_group: text("elbSecurityGroup"),
-            nlb_security_group_mode: text("nlbSecurityGroupMode"),
-            node_ip_families: texts(root, "nodeIPFamilies"),
-        }
     }
 
     /// What is asked for and not done, though the node serves without it.

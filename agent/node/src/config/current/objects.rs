@@ -1,15 +1,20 @@
-//! Checks the stored objects of kops 1.32 and newer: `cluster-completed.spec` and `instancegroup/<name>`.
+//! Tells which document of this kops generation a file is, and checks the stored objects: `cluster-completed.spec` and
+//! `instancegroup/<name>`.
 //!
 //! A node reads few keys of them, whatever else they hold (see [`read_cluster`](super::read_cluster)); an operator wants to
 //! know of every key that kops would not read.
 
-use super::boot_config::role_of;
+use super::boot_config::{self, role_of};
+use super::nodeup_config;
 use crate::config::reader::{missing, role};
 use crate::config::schema::Schema;
 use crate::config::validate::validate;
 use quake_formats::yaml::{Value, Yaml};
 use quake_model::fault::Fault;
 use std::sync::LazyLock;
+
+/// Keys of a nodeup configuration that no other document has.
+const NODEUP_MARKS: &[&str] = &["KeypairIDs", "KubeletConfig", "CAs"];
 
 /// The API version that is written into state stores.
 const VERSION: &str = "kops.k8s.io/v1alpha2";
@@ -18,8 +23,19 @@ const VERSION: &str = "kops.k8s.io/v1alpha2";
 pub(in crate::config) static SCHEMA: LazyLock<Schema> =
     LazyLock::new(|| Schema::of_tables(&[include_str!("schema.txt"), include_str!("objects.txt")]));
 
+/// Everything wrong with a document of this kops generation; `None` for a document that is none.
+pub(crate) fn check(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
+    if NODEUP_MARKS.iter().filter(|mark| root.has(mark)).count() > 1 {
+        return Some(nodeup_config::survey(source, root));
+    }
+    if boot_config::is_boot_config(root) {
+        return Some(boot_config::survey(source, root));
+    }
+    survey(source, root)
+}
+
 /// Everything wrong with a stored object; `None` for a document that is none of this API version.
-pub(super) fn survey(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
+fn survey(source: &str, root: &Yaml) -> Option<Vec<Fault>> {
     let shape = match (root.text_of("kind")?, root.text_of("apiVersion")?) {
         ("Cluster", VERSION) => "Cluster",
         ("InstanceGroup", VERSION) => "InstanceGroup",

@@ -42,11 +42,6 @@ fn given<'a>(node: &Node<'a>, key: &str) -> [Given<'a>; 2] {
 }
 
 /// Lowers the files and hooks that are for this node's role.
-///
-/// # Errors
-///
-/// `config.wrong-type` for a path or name that cannot be one, or for content that is not base64 where it
-/// should be; `config.unsupported` for content that is not text.
 pub(super) fn lower_additions(node: &Node<'_>) -> Result<Additions, Fault> {
     let mut additions = Additions::default();
     let mut unknown = Vec::new();

@@ -8,13 +8,7 @@ use quake_model::spec::{AssetKind, AssetSpec};
 /// What assets are fetched over.
 const SCHEMES: [&str; 3] = ["https", "http", "s3"];
 
-/// Reads one entry.
-///
-/// # Errors
-///
-/// `config.digest-refused` where the digest is md5 or is missing, `config.unsupported` where a URL has
-/// another scheme than those of [`SCHEMES`], `config.asset-malformed` where the entry is anything else
-/// than a digest and one or more URLs; each with line and column.
+/// Reads one entry. A digest that is md5 is refused like one that is missing.
 pub(in crate::config) fn read_asset(source: &str, entry: &Yaml) -> Result<AssetSpec, Fault> {
     let text = entry.text().unwrap_or_default();
     read_pin(text, |code, summary| entry.fault(source, code, summary))
@@ -43,10 +37,6 @@ pub fn read_asset_list(source: &str, text: &str) -> Result<Vec<AssetSpec>, Fault
 }
 
 /// Reads `digest@url[,url]`; `fault` makes a fault of its place.
-///
-/// # Errors
-///
-/// As [`read_asset`].
 pub(in crate::config) fn read_pin(
     text: &str,
     fault: impl Fn(Code, String) -> Fault,

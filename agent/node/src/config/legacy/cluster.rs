@@ -19,11 +19,6 @@ const CNI_OPTIONS: [&str; 9] = [
 ];
 
 /// Lowers the pod network; `kubelet` is the node's kubelet section.
-///
-/// # Errors
-///
-/// `config.unsupported` for an option this agent does not bring up, `config.missing-key` where nothing says
-/// how pods get their network.
 pub(super) fn lower_networking(node: &Node<'_>, kubelet: &Yaml) -> Result<Networking, Fault> {
     let spec = &node.cluster.spec;
     let text = |section: Option<&Yaml>, key: &str| {

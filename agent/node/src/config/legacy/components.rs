@@ -7,7 +7,6 @@ use crate::config::flags::flags_of;
 use crate::config::reader;
 use quake_model::fault::Fault;
 use quake_model::spec::{Component, ControlPlane, DockerRuntime, Role, Runtime};
-use std::collections::BTreeMap;
 
 /// The container runtime, which is docker in every cluster of this kops generation.
 pub(super) fn lower_runtime(node: &Node<'_>) -> Runtime {
@@ -24,10 +23,6 @@ pub(super) fn lower_runtime(node: &Node<'_>) -> Runtime {
 
 /// kube-proxy; `None` where it is turned off, where kube-router stands in for it, on isolated masters and
 /// on bastions.
-///
-/// # Errors
-///
-/// `config.missing-key` where it is wanted and the cluster does not say which image.
 pub(super) fn lower_kube_proxy(node: &Node<'_>) -> Result<Option<Component>, Fault> {
     let spec = &node.cluster.spec;
     let section = node.section("kubeProxy");
@@ -51,10 +46,6 @@ pub(super) fn lower_kube_proxy(node: &Node<'_>) -> Result<Option<Component>, Fau
 }
 
 /// The control plane; `None` on other nodes.
-///
-/// # Errors
-///
-/// `config.missing-key` where the cluster does not say which image a component has.
 pub(super) fn lower_control_plane(
     node: &Node<'_>,
     cluster: &str,
@@ -83,9 +74,4 @@ fn component(node: &Node<'_>, key: &str) -> Result<Component, Fault> {
         return Err(reader::missing(&node.cluster.source, section, &path));
     }
     Ok(component)
-}
-
-/// The configuration of the cloud provider, where the spec has one, be it empty.
-pub(super) fn lower_cloud_config(node: &Node<'_>) -> Option<BTreeMap<String, String>> {
-    node.section("cloudConfig").map(reader::text_map)
 }

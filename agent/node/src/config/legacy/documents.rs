@@ -65,7 +65,8 @@ pub(super) fn survey(source: &str, root: &Yaml, form: Form, kind: &str) -> Vec<F
     if form == Form::Stored {
         found.extend(envelope(source, root, kind).err());
         if let (Some(spec), "InstanceGroup") = (root.get("spec"), kind) {
-            found.extend(role(source, spec).err());
+            let place = (spec, "role", "spec.role");
+            found.extend(reader::role(source, place, role_named).err());
         }
     }
     found
@@ -101,7 +102,8 @@ fn read_object(
         let name = root.get("metadata").and_then(|it| it.text_of("name"));
         object.name = name.map(str::to_owned);
         if kind == "InstanceGroup" {
-            object.role = Some(role(source, &object.spec)?);
+            let place = (&object.spec, "role", "spec.role");
+            object.role = Some(reader::role(source, place, role_named)?);
         }
     }
     Ok((object, findings))
@@ -136,12 +138,7 @@ fn envelope<'a>(source: &str, root: &'a Yaml, kind: &str) -> Result<&'a Yaml, Fa
         .ok_or_else(|| missing(source, root, "spec"))
 }
 
-/// The role of an instance group, as kops spells it (`pkg/apis/kops/instancegroup.go`), in any case.
-fn role(source: &str, spec: &Yaml) -> Result<Role, Fault> {
-    reader::role(source, (spec, "role", "spec.role"), role_named)
-}
-
-/// The role kops calls `name`.
+/// The role kops calls `name` (`pkg/apis/kops/instancegroup.go`), in any case.
 pub(super) fn role_named(name: &str) -> Option<Role> {
     match name.to_ascii_lowercase().as_str() {
         "master" => Some(Role::ControlPlane),

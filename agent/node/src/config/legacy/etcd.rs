@@ -25,10 +25,6 @@ pub fn read_stored_etcd(cluster: &Document) -> Result<StoredEtcd, Fault> {
 }
 
 /// Lowers etcd's clusters, `main` first; none but on a control plane.
-///
-/// # Errors
-///
-/// `config.unsupported` for a provider that is none, `config.missing-key` for a cluster or member without name.
 pub(super) fn lower_etcd(node: &Node<'_>) -> Result<Vec<EtcdCluster>, Fault> {
     if node.role != Role::ControlPlane {
         return Ok(Vec::new());

@@ -17,10 +17,6 @@ pub(crate) const MASTER_LABEL: &str = "node-role.kubernetes.io/master";
 const NODE_LABEL: &str = "node-role.kubernetes.io/node";
 
 /// The kubelet section of this node: the cluster's for its role, with the instance group's laid over it.
-///
-/// # Errors
-///
-/// `config.missing-key` where the cluster has none for the role and the role runs kubelet.
 pub(super) fn kubelet_section(node: &Node<'_>) -> Result<Yaml, Fault> {
     let key = if node.runs_control_plane() {
         "masterKubelet"
@@ -38,10 +34,6 @@ pub(super) fn kubelet_section(node: &Node<'_>) -> Result<Yaml, Fault> {
 }
 
 /// Lowers the section; the fault is a finding about its labels.
-///
-/// # Errors
-///
-/// `config.unsupported` for a hostname of another cloud.
 pub(super) fn lower_kubelet(
     node: &Node<'_>,
     section: &Yaml,
@@ -103,10 +95,6 @@ fn rename_sysctls(flags: &mut Vec<Flag>) {
 }
 
 /// Puts the instance's own name where the spec says `@aws`, and nothing where it says `@hostname`.
-///
-/// # Errors
-///
-/// `config.unsupported` for the placeholder of another cloud.
 pub(super) fn substitute_hostname(
     node: &Node<'_>,
     section: &Yaml,

@@ -8,10 +8,6 @@ use quake_model::location::Location;
 use quake_model::spec::Role;
 
 /// Refuses a spec this agent cannot carry out.
-///
-/// # Errors
-///
-/// `config.unsupported` at the setting that cannot be carried out.
 pub(super) fn refuse_unsupported(node: &Node<'_>) -> Result<(), Fault> {
     let spec = &node.cluster.spec;
     if let Some(cloud) = spec.get("cloudProvider")

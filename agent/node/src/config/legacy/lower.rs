@@ -2,7 +2,7 @@
 
 use super::additions::lower_additions;
 use super::cluster::lower_networking;
-use super::components::{lower_cloud_config, lower_control_plane, lower_kube_proxy, lower_runtime};
+use super::components::{lower_control_plane, lower_kube_proxy, lower_runtime};
 use super::documents::{Document, Form, KopsObject, read_cluster, read_instance_group};
 use super::drift::find_drift;
 use super::environment::{KubeEnv, read_kube_env};
@@ -12,6 +12,7 @@ use super::limits::{refuse_unsupported, remark_unsupported};
 use super::names::lower_names;
 use super::node::{Node, decide_cluster_name, decide_role, decide_version};
 use crate::config::EgressProxy;
+use crate::config::reader::text_map;
 use quake_model::digest::{Algorithm, Digest};
 use quake_model::facts::InstanceFacts;
 use quake_model::fault::{Code, Fault};
@@ -188,7 +189,8 @@ fn lower_node(node: &Node<'_>, warnings: &mut Vec<Fault>) -> Result<NodeSpec, Fa
         control_plane,
         etcd: lower_etcd(node)?,
         networking: lower_networking(node, &section)?,
-        cloud_config: lower_cloud_config(node),
+        // Where the spec has one, be it empty.
+        cloud_config: node.section("cloudConfig").map(text_map),
         proxy: proxy.collect(),
         file_assets: additions.files,
         hooks: additions.hooks,

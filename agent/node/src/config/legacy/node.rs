@@ -101,10 +101,6 @@ fn role_disagrees(group: &KopsObject, role: Role, launched: &str) -> Fault {
 }
 
 /// Decides the Kubernetes version: the cluster's, else that of the kubelet's URL, else that of an image.
-///
-/// # Errors
-///
-/// `config.missing-key` where none of them names one.
 pub(super) fn decide_version(
     environment: &KubeEnv,
     cluster: &KopsObject,
