@@ -48,15 +48,11 @@ fn volumes_safe(record: &Record) -> NodeCondition {
         return lacks(kind, &loss.fault);
     }
     let storage = record.phases.get(&Phase::Storage);
-    match storage {
-        _ if failed(record, Phase::Storage).is_some() => by_failure(record, kind, Phase::Storage),
-        Some(storage) if storage.status == PhaseStatus::Done && storage.steps == 0 => {
-            holds(kind, "NoVolumes", "the node needs no volume of etcd")
-        }
-        Some(storage) if storage.status == PhaseStatus::Done => {
-            holds(kind, "VolumesMounted", "each volume of etcd is mounted")
-        }
-        _ => booting(record, kind, &[Phase::Storage]),
+    let done = storage.filter(|storage| storage.status == PhaseStatus::Done);
+    match done.map(|storage| storage.steps) {
+        None => by_failure(record, kind, Phase::Storage),
+        Some(0) => holds(kind, "NoVolumes", "the node needs no volume of etcd"),
+        Some(_) => holds(kind, "VolumesMounted", "each volume of etcd is mounted"),
     }
 }
 
@@ -71,10 +67,8 @@ fn network_ready(record: &Record) -> NodeCondition {
     }
     let mut drifted = record.drift.files();
     if let Some((path, what)) = drifted.find(|(path, _)| path.starts_with(PLUGINS)) {
-        let summary = format!(
-            "the plugin {path} is not as the boot placed it: {}",
-            what.what
-        );
+        let what = &what.what;
+        let summary = format!("the plugin {path} is not as the boot placed it: {what}");
         let remedy = "systemctl restart quake-agent.service places it again";
         let fault = Fault::new(Code::ReadyCniMissing, summary).remedied_by(remedy);
         return lacks(kind, &fault);
@@ -109,11 +103,8 @@ fn images_present(record: &Record) -> NodeCondition {
     }
     // Images come into the runtime once it runs.
     if is_done(record, Phase::Assets) && is_done(record, Phase::Services) {
-        return holds(
-            kind,
-            "ImagesPresent",
-            "every file and image of the boot is there",
-        );
+        let message = "every file and image of the boot is there";
+        return holds(kind, "ImagesPresent", message);
     }
     booting(record, kind, &[Phase::Assets])
 }
@@ -136,11 +127,10 @@ fn certificates_valid(record: &Record, now: Timestamp) -> NodeCondition {
     match warned {
         // They are valid, and somebody has to act before they are not.
         Some(fault) => NodeCondition::by(kind, ConditionStatus::True, fault),
-        None => holds(
-            kind,
-            "CertificatesValid",
-            "no certificate of the node has expired",
-        ),
+        None => {
+            let message = "no certificate of the node has expired";
+            holds(kind, "CertificatesValid", message)
+        }
     }
 }
 
@@ -151,11 +141,10 @@ fn no_drift(record: &Record) -> NodeCondition {
     }
     let (files, units) = (record.drift.files(), record.drift.units());
     match files.chain(units).next() {
-        None => holds(
-            kind,
-            "NothingDrifted",
-            "files, units and settings are as the boot left them",
-        ),
+        None => {
+            let message = "files, units and settings are as the boot left them";
+            holds(kind, "NothingDrifted", message)
+        }
         Some((name, drifted)) => {
             let (count, what) = (record.drift.count(), &drifted.what);
             let message = format!(

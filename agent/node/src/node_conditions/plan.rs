@@ -78,14 +78,12 @@ pub fn conditions_plan(
     if spec.role == Role::Bastion || node.is_empty() {
         return Ok(None);
     }
-    let requested = requested
-        .map(|requested| taint_plan(spec, requested))
-        .transpose()?;
-    let mut startup_taints: Vec<TaintPlan> = requested.into_iter().collect();
+    let requested = requested.into_iter();
+    let requested = requested.map(|requested| taint_plan(spec, requested));
+    let mut startup_taints: Vec<TaintPlan> = requested.collect::<Result<_, _>>()?;
     for former in noted {
-        let is_known = startup_taints
-            .iter()
-            .any(|one| one.taint.is_same(&former.taint));
+        let mut known = startup_taints.iter();
+        let is_known = known.any(|one| one.taint.is_same(&former.taint));
         // What the spec gives the node by now is to stay.
         if !is_known && !is_of_spec(spec, &former.taint) {
             startup_taints.push(former_plan(spec, former));
@@ -106,11 +104,8 @@ pub fn conditions_plan(
 
 /// The same of a node that reports none, and has startup taints of earlier configurations; `None` where it has none.
 pub fn without_reports(plan: ConditionsPlan) -> Option<ConditionsPlan> {
-    let is_needed = !plan.startup_taints.is_empty();
-    is_needed.then_some(ConditionsPlan {
-        reports: false,
-        ..plan
-    })
+    let reports = false;
+    (!plan.startup_taints.is_empty()).then_some(ConditionsPlan { reports, ..plan })
 }
 
 fn taint_plan(spec: &NodeSpec, requested: &StartupTaint) -> Result<TaintPlan, Fault> {
@@ -155,11 +150,12 @@ fn is_of_spec(spec: &NodeSpec, taint: &Taint) -> bool {
 
 fn remover(spec: &NodeSpec, requested: &StartupTaint) -> Result<Remover, Fault> {
     let key = &requested.taint.key;
-    let by = |kubeconfig: &str| {
-        Ok(Remover::Agent {
-            kubeconfig: kubeconfig.to_owned(),
-        })
+    let by = |path: &str| {
+        let kubeconfig = path.to_owned();
+        Ok(Remover::Agent { kubeconfig })
     };
+    let bootstraps = spec.kubelet.flag("bootstrap-kubeconfig").is_some();
+    let is_shared = spec.node_object.is_some() && !bootstraps;
     match &requested.remover {
         RemoverChoice::Kubeconfig(path) => by(path),
         RemoverChoice::Controller if key.starts_with(CONTROLLER_PREFIX) => Ok(Remover::Controller),
@@ -174,12 +170,7 @@ fn remover(spec: &NodeSpec, requested: &StartupTaint) -> Result<Remover, Fault> 
         // Its certificate may do everything.
         RemoverChoice::Agent if spec.is_control_plane() => by(KUBECONFIG),
         // The certificate that all nodes of the cluster share is no node's, and NodeRestriction is not about it.
-        RemoverChoice::Agent
-            if spec.node_object.is_some()
-                && spec.kubelet.flag("bootstrap-kubeconfig").is_none() =>
-        {
-            by(&spec.kubelet.kubeconfig_path)
-        }
+        RemoverChoice::Agent if is_shared => by(&spec.kubelet.kubeconfig_path),
         RemoverChoice::Agent => Err(nobody(requested)),
     }
 }

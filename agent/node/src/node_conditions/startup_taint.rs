@@ -47,27 +47,23 @@ impl StartupTaint {
     pub fn read_taint(text: &str) -> Result<Taint, String> {
         let (name, effect) = text.split_once(':').unwrap_or((text, EFFECT));
         let (key, value) = name.split_once('=').unwrap_or((name, ""));
-        if !is_qualified(key) {
-            return Err(format!(
+        let (key, value, effect) = (key.to_owned(), value.to_owned(), effect.to_owned());
+        if !is_qualified(&key) {
+            Err(format!(
                 "{key:?} is not a taint's key such as example.com/starting"
-            ));
-        }
-        if !value.is_empty() && !is_word(value) {
-            return Err(format!(
+            ))
+        } else if !value.is_empty() && !is_word(&value) {
+            Err(format!(
                 "{value:?} is not a taint's value: at most 63 letters, digits, '-', '_' and '.'"
-            ));
-        }
-        if !EFFECTS.contains(&effect) {
-            return Err(format!(
+            ))
+        } else if !EFFECTS.contains(&effect.as_str()) {
+            Err(format!(
                 "{effect:?} is not an effect: {}",
                 EFFECTS.join(", ")
-            ));
+            ))
+        } else {
+            Ok(Taint { key, value, effect })
         }
-        Ok(Taint {
-            key: key.to_owned(),
-            value: value.to_owned(),
-            effect: effect.to_owned(),
-        })
     }
 
     /// Reads the name of one condition, with or without its prefix.

@@ -58,31 +58,26 @@ impl PodNetwork<'_> {
         if self.owns(winner) || self.may_be_another() || calls_others(text) {
             return Ok(());
         }
-        let path = format!("{}/{winner}", self.directory.trim_end_matches('/'));
+        let path = self.path(winner);
         let whose = match of_file(winner) {
             Some(other) => format!("{path} of {}", other.word()),
             None if winner == OF_TEMPLATE => format!("{path} of containerd's template"),
             None => path.clone(),
         };
-        let remove = format!("rm {path}; then delete the pods that got their addresses by it");
-        let beside = names
-            .iter()
-            .find(|name| is_configuration(name) && self.owns(name));
-        let fault = match beside {
-            Some(own) => Fault::new(
-                Code::ReadyCniForeign,
-                format!("{whose} comes before {own} by its name, and counts"),
-            )
-            .remedied_by(remove),
-            None if self.yields(winner) => self.absent().seen("counts meanwhile", whose),
-            None => Fault::new(
-                Code::ReadyCniForeign,
-                format!(
-                    "{whose} counts, and will when {} comes: it is the first by its name",
-                    self.own_file()
-                ),
-            )
-            .remedied_by(remove),
+        let is_own = |name: &&String| is_configuration(name) && self.owns(name);
+        let summary = match names.iter().find(is_own) {
+            Some(own) => Some(format!(
+                "{whose} comes before {own} by its name, and counts"
+            )),
+            None if self.yields(winner) => None,
+            None => Some(format!(
+                "{whose} counts, and will when {} comes: it is the first by its name",
+                self.own_file()
+            )),
+        };
+        let fault = match summary {
+            Some(summary) => Fault::new(Code::ReadyCniForeign, summary).remedied_by(removal(&path)),
+            None => self.absent().seen("counts meanwhile", whose),
         };
         Err(fault.seen("plugins", programs(text).join(", ")))
     }
@@ -94,12 +89,16 @@ impl PodNetwork<'_> {
         if !self.may_be_another() || self.owns(winner) {
             return None;
         }
-        let path = format!("{}/{winner}", self.directory.trim_end_matches('/'));
+        let path = self.path(winner);
         let summary = format!("{path} comes before {OF_TEMPLATE} by its name, and counts");
-        let remedy = format!(
-            "if it is not the network that you brought to this cluster: rm {path}; then delete the pods that got their addresses by it"
-        );
+        let removal = removal(&path);
+        let remedy =
+            format!("if it is not the network that you brought to this cluster: {removal}");
         Some(Fault::new(Code::ReadyCniForeign, summary).remedied_by(remedy))
+    }
+
+    fn path(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory.trim_end_matches('/'))
     }
 
     fn may_be_another(&self) -> bool {
@@ -197,6 +196,10 @@ impl PodNetwork<'_> {
     }
 }
 
+fn removal(path: &str) -> String {
+    format!("rm {path}; then delete the pods that got their addresses by it")
+}
+
 /// How far a pod came that ended nowhere.
 fn stage(pod: &str, is_created: bool, started: usize) -> String {
     match (is_created, started) {
@@ -208,9 +211,8 @@ fn stage(pod: &str, is_created: bool, started: usize) -> String {
 
 /// Whether a configuration has other networks called.
 fn calls_others(text: &str) -> bool {
-    programs(text)
-        .iter()
-        .any(|program| META.contains(&program.as_str()))
+    let mut programs = programs(text).into_iter();
+    programs.any(|program| META.contains(&program.as_str()))
 }
 
 /// The plugins of a configuration, or of a list of them; none where it cannot be read.
@@ -218,12 +220,7 @@ fn programs(text: &str) -> Vec<String> {
     let Ok(document) = serde_json::from_str::<Value>(text) else {
         return Vec::new();
     };
-    let kind = |plugin: &Value| {
-        plugin
-            .get("type")
-            .and_then(Value::as_str)
-            .map(str::to_owned)
-    };
+    let kind = |plugin: &Value| plugin["type"].as_str().map(str::to_owned);
     match document.get("plugins").and_then(Value::as_array) {
         Some(plugins) => plugins.iter().filter_map(kind).collect(),
         None => kind(&document).into_iter().collect(),

@@ -35,15 +35,9 @@ pub fn static_pod(pod: &str, seen: &PodsSeen) -> Result<(), Fault> {
         let rest = name.strip_prefix(pod);
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('-'))
     };
-    let containers: Vec<&PodSeen> = seen
-        .containers
-        .iter()
-        .filter(|container| is_own(&container.name))
-        .collect();
-    if let Some(broken) = containers
-        .iter()
-        .find(|container| has_ended_badly(container))
-    {
+    let containers = seen.containers.iter();
+    let containers: Vec<&PodSeen> = containers.filter(|one| is_own(&one.name)).collect();
+    if let Some(broken) = containers.iter().find(|one| has_ended_badly(one)) {
         let fault = Fault::new(Code::ReadyPodFailing, ended(broken));
         return Err(with_log(fault.seen("pod", &broken.name), broken));
     }
@@ -90,10 +84,8 @@ pub(super) fn ended(container: &PodSeen) -> String {
 
 /// Adds what a container said last.
 pub(super) fn with_log(fault: Fault, container: &PodSeen) -> Fault {
-    container
-        .log
-        .iter()
-        .fold(fault, |fault, line| fault.seen("log", shorten(line, SHOWN)))
+    let lines = container.log.iter();
+    lines.fold(fault, |fault, line| fault.seen("log", shorten(line, SHOWN)))
 }
 
 /// How far a pod came that is not up yet.

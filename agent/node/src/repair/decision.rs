@@ -143,7 +143,8 @@ pub fn decide(share: RepairShare, situation: &Situation) -> RepairDecision {
         situation,
         population,
         peers,
-        limit: limit(share, population.size(), situation.etcd),
+        // Of members of etcd it is always one, even where each has a group of its own.
+        limit: situation.etcd.map_or(share.of(population.size()), |_| 1),
     };
     match check.group_reason().or_else(|| check.turn_reason()) {
         Some(reason) => RepairDecision::skip(reason),
@@ -151,25 +152,18 @@ pub fn decide(share: RepairShare, situation: &Situation) -> RepairDecision {
     }
 }
 
-/// How many may be away at a time. Of members of etcd it is always one, even where each has a group of its own.
-fn limit(share: RepairShare, size: usize, etcd: Option<Etcd>) -> usize {
-    match etcd {
-        Some(_) => 1,
-        None => share.of(size),
-    }
+fn own_reason(situation: &Situation) -> Option<SkipReason> {
+    first([
+        (situation.requested, SkipReason::AlreadyRequested),
+        (situation.ready_for < JUST_READY, SkipReason::JustReady),
+        (situation.lasting.is_empty(), SkipReason::NotLasting),
+    ])
 }
 
-fn own_reason(situation: &Situation) -> Option<SkipReason> {
-    if situation.requested {
-        return Some(SkipReason::AlreadyRequested);
-    }
-    if situation.ready_for < JUST_READY {
-        return Some(SkipReason::JustReady);
-    }
-    situation
-        .lasting
-        .is_empty()
-        .then_some(SkipReason::NotLasting)
+/// The first reason that applies.
+fn first(reasons: impl IntoIterator<Item = (bool, SkipReason)>) -> Option<SkipReason> {
+    let mut reasons = reasons.into_iter();
+    reasons.find_map(|(applies, reason)| applies.then_some(reason))
 }
 
 /// What is seen of the others.
@@ -183,40 +177,34 @@ struct GroupCheck<'a> {
 impl GroupCheck<'_> {
     /// A reason for which it is not a matter of waiting.
     fn group_reason(&self) -> Option<SkipReason> {
-        let suspended = &self.population.suspended;
-        if NEEDED.iter().any(|process| suspended.contains(*process)) {
-            return Some(SkipReason::GroupSuspended);
-        }
-        let own = self.population.member(&self.situation.instance);
-        let Some(own) = own.filter(|own| own.is_there) else {
-            return Some(SkipReason::NotInService);
-        };
-        if self.limit == 0 {
-            return Some(SkipReason::GroupTooSmall);
-        }
-        if self.situation.etcd.is_some_and(|etcd| !etcd.keeps_quorum()) {
-            return Some(SkipReason::Quorum);
-        }
-        if self.shares_symptom() {
-            return Some(SkipReason::SharedSymptom);
-        }
-        if self.is_unhealthy() {
-            return Some(SkipReason::ManyUnhealthy);
-        }
-        if self.is_zone_unhealthy(&own.zone) {
-            return Some(SkipReason::ZoneUnhealthy);
-        }
-        self.recurs().then_some(SkipReason::Recurring)
+        let (population, etcd) = (self.population, self.situation.etcd);
+        let is_suspended = |process: &&str| population.suspended.contains(*process);
+        let own = population.member(&self.situation.instance);
+        let own = own.filter(|own| own.is_there);
+        let is_zone_unhealthy = own.is_some_and(|own| self.is_zone_unhealthy(&own.zone));
+        first([
+            (NEEDED.iter().any(is_suspended), SkipReason::GroupSuspended),
+            (own.is_none(), SkipReason::NotInService),
+            (self.limit == 0, SkipReason::GroupTooSmall),
+            (
+                etcd.is_some_and(|etcd| !etcd.keeps_quorum()),
+                SkipReason::Quorum,
+            ),
+            (self.shares_symptom(), SkipReason::SharedSymptom),
+            (self.is_unhealthy(), SkipReason::ManyUnhealthy),
+            (is_zone_unhealthy, SkipReason::ZoneUnhealthy),
+            (self.recurs(), SkipReason::Recurring),
+        ])
     }
 
     /// Why it is not its turn yet.
     fn turn_reason(&self) -> Option<SkipReason> {
-        if self.used() >= self.limit {
-            return Some(SkipReason::ShareUsed);
-        }
         let announced = self.situation.announced_for;
         let is_readable = announced.is_some_and(|announced| announced >= ANNOUNCED_FOR);
-        (!is_readable).then_some(SkipReason::Announcing)
+        first([
+            (self.used() >= self.limit, SkipReason::ShareUsed),
+            (!is_readable, SkipReason::Announcing),
+        ])
     }
 
     /// How many are away, or ask and come first: as one set, for one that asked may be away already.
@@ -226,17 +214,10 @@ impl GroupCheck<'_> {
             let mut peers = self.peers.iter();
             peers.any(|peer| peer.instance == member.instance && peer.asks && peer.rank() < own)
         };
-        let there = self
-            .population
-            .members
-            .iter()
-            .filter(|member| member.is_there);
-        let (mut present, mut before) = (0, 0);
-        for member in there {
-            present += 1;
-            before += usize::from(is_before(&member));
-        }
-        self.population.size() - present + before
+        let members = self.population.members.iter();
+        let there = members.filter(|member| member.is_there);
+        let before = there.clone().filter(is_before).count();
+        self.population.size() - there.count() + before
     }
 
     /// The unhealthy peers that belong to this population.
@@ -265,22 +246,13 @@ impl GroupCheck<'_> {
 
     /// Whether this node is not alone in its zone with its trouble, and most of the zone has some.
     fn is_zone_unhealthy(&self, zone: &str) -> bool {
-        let members: Vec<&Member> = self
-            .population
-            .members
-            .iter()
-            .filter(|member| member.zone == zone)
-            .collect();
-        let is_bad = |member: &&&Member| {
-            !member.is_there
-                || member.instance == self.situation.instance
-                || self
-                    .peers
-                    .iter()
-                    .any(|peer| peer.instance == member.instance)
-        };
-        let bad = members.iter().filter(is_bad).count();
-        bad >= 2 && bad * 2 > members.len()
+        let members = self.population.members.iter();
+        let members = members.filter(|member| member.zone == zone);
+        let is_peer = |name: &str| self.peers.iter().any(|peer| peer.instance == name);
+        let is_own = |name: &str| name == self.situation.instance;
+        let is_bad = |it: &&Member| !it.is_there || is_own(&it.instance) || is_peer(&it.instance);
+        let bad = members.clone().filter(is_bad).count();
+        bad >= 2 && bad * 2 > members.count()
     }
 
     fn recurs(&self) -> bool {

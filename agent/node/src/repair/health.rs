@@ -58,35 +58,27 @@ impl Health {
 
     /// What lasts: seen at enough looks, over its time, and at the last one.
     pub fn lasting(&self) -> BTreeSet<Symptom> {
-        let lasts = |(symptom, episode): &(&Symptom, &Episode)| {
+        let lasting = self.0.iter().filter(|(symptom, episode)| {
             let over = episode.last.saturating_sub(episode.since);
             let is_seen = episode.good == 0 && !episode.unclear;
             is_seen && episode.bad >= LOOKS && over >= symptom.lasts()
-        };
-        self.0
-            .iter()
-            .filter(lasts)
-            .map(|(symptom, _)| *symptom)
-            .collect()
+        });
+        lasting.map(|(symptom, _)| *symptom).collect()
     }
 
     /// What is wrong, whether or not it lasts yet; one bad look is nothing.
     pub fn unhealthy(&self) -> BTreeSet<Symptom> {
-        let seen = |(_, episode): &(&Symptom, &Episode)| episode.bad >= UNHEALTHY_AFTER;
-        self.0
-            .iter()
-            .filter(seen)
-            .map(|(symptom, _)| *symptom)
-            .collect()
+        self.wrong().map(|(symptom, _)| *symptom).collect()
     }
 
     /// Since when something is wrong.
     pub fn since(&self) -> Option<Duration> {
-        let wrong = self
-            .0
-            .values()
-            .filter(|episode| episode.bad >= UNHEALTHY_AFTER);
-        wrong.map(|episode| episode.since).min()
+        self.wrong().map(|(_, episode)| episode.since).min()
+    }
+
+    fn wrong(&self) -> impl Iterator<Item = (&Symptom, &Episode)> {
+        let episodes = self.0.iter();
+        episodes.filter(|(_, episode)| episode.bad >= UNHEALTHY_AFTER)
     }
 }
 

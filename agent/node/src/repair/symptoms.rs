@@ -37,11 +37,8 @@ pub struct EtcdSubject {
 
 /// What is looked at on this node; `None` on one that runs no part of the cluster.
 pub fn subject(spec: &NodeSpec) -> Option<Subject> {
-    let conditions = spec.ready_conditions.iter();
-    let conditions: Vec<Condition> = conditions
-        .filter(|it| symptom_of(it).is_some())
-        .cloned()
-        .collect();
+    let mut conditions = spec.ready_conditions.clone();
+    conditions.retain(|it| symptom_of(it).is_some());
     let is_part = spec.role != Role::Bastion && !conditions.is_empty();
     is_part.then(|| Subject {
         conditions,
@@ -134,10 +131,7 @@ pub fn host_symptoms(first: &HostHealth, now: &HostHealth) -> BTreeSet<Symptom> 
 fn is_off(clock: &ClockFacts) -> bool {
     let ahead = clock.ahead_of_server_ms.map(|ms| ms.unsigned_abs() * 1000);
     let offset = clock.offset_us.map(i64::unsigned_abs);
-    ahead
-        .into_iter()
-        .chain(offset)
-        .any(|off| off > CLOCK_OFF_US)
+    ahead.max(offset) > Some(CLOCK_OFF_US)
 }
 
 /// Whether a certificate of the node has expired.

@@ -33,12 +33,9 @@ pub fn conditions(spec: &NodeSpec) -> Vec<Condition> {
         conditions.push(Condition::PodRuns { pod });
         conditions.extend(health);
     }
+    let name = spec.kubelet.flag("hostname-override");
     conditions.push(Condition::NodeRegistered {
-        node: spec
-            .kubelet
-            .flag("hostname-override")
-            .unwrap_or_default()
-            .to_owned(),
+        node: name.unwrap_or_default().to_owned(),
         kubeconfig: spec.kubelet.kubeconfig_path.clone(),
     });
     conditions.push(Condition::PodNetwork {
@@ -79,10 +76,8 @@ fn health_of(spec: &NodeSpec, pod: &str) -> Option<Condition> {
         return Some(healthy(pod, url.to_owned()));
     }
     let (component, port) = CONTROLLERS.into_iter().find(|(name, _)| *name == pod)?;
-    Some(healthy(
-        component,
-        format!("https://127.0.0.1:{port}/healthz"),
-    ))
+    let url = format!("https://127.0.0.1:{port}/healthz");
+    Some(healthy(component, url))
 }
 
 fn healthy(component: &str, url: String) -> Condition {

@@ -6,23 +6,17 @@ use crate::pod::{containers, static_pods};
 use quake_formats::yaml::Yaml;
 use quake_model::item::File;
 use quake_model::spec::NodeSpec;
+use std::collections::BTreeSet;
 
 /// The names of these images, each once, the sandbox's first: no pod runs without it.
 pub fn early_images(spec: &NodeSpec) -> Vec<String> {
     // It names the sandbox's image where the cluster's spec does.
     let runtime = spec.file_at(CONTAINERD_CONFIG).and_then(File::text);
     let sandbox = runtime.and_then(|text| sandbox_of(&text));
-    let pods = static_pods(spec);
-    let mut names: Vec<String> = Vec::new();
-    for name in sandbox
-        .into_iter()
-        .chain(pods.flat_map(|pod| images_of(&pod)))
-    {
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    names
+    let pods = static_pods(spec).flat_map(|pod| images_of(&pod));
+    let mut seen = BTreeSet::new();
+    let names = sandbox.into_iter().chain(pods);
+    names.filter(|name| seen.insert(name.clone())).collect()
 }
 
 /// `sandbox_image = "…"` up to containerd 1.7, `sandbox = "…"` from 2.0.

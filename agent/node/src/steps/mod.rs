@@ -4,7 +4,6 @@ mod conditions;
 mod early_images;
 mod files;
 mod owners;
-mod ready;
 mod runtime;
 mod services;
 mod sources;
@@ -13,13 +12,14 @@ pub use conditions::{conditions, static_pods};
 pub use early_images::early_images;
 pub use files::{etcd_manifests, files, reactions};
 pub use owners::Owners;
-pub use ready::ready;
 pub use runtime::{runtime_assets, runtime_first};
 pub use services::{runs, services};
 pub(crate) use sources::kubeconfig_of;
 pub use sources::{Issued, kubeconfig};
 
 use crate::builders::{has_block, hosts_text};
+use crate::dns;
+use crate::plan_inputs::PlanInputs;
 use quake_model::item::{CertificateOrder, HostRecord, Issuer, Item, Package, PackageSource};
 use quake_model::phase::Phase;
 use quake_model::spec::NodeSpec;
@@ -68,10 +68,9 @@ fn host_names(spec: &NodeSpec, found: &[u8]) -> Option<Action> {
 /// The phase in which the volumes of the group are mounted. Files may lie on them, and where the files do not wait for the
 /// storage phase they are mounted first thing with the files.
 fn mounting_phase(spec: &NodeSpec) -> Phase {
-    if spec.holds_etcd_back() {
-        Phase::Files
-    } else {
-        Phase::Storage
+    match spec.holds_etcd_back() {
+        true => Phase::Files,
+        false => Phase::Storage,
     }
 }
 
@@ -133,4 +132,23 @@ pub fn orders(spec: &NodeSpec) -> impl Iterator<Item = &CertificateOrder> {
 
 fn of_phase(spec: &NodeSpec, phase: Phase) -> impl Iterator<Item = &Item> {
     spec.items.iter().filter(move |item| item.phase() == phase)
+}
+
+/// Plans the ready phase.
+///
+/// The node's names come first, because etcd needs them. Then the group of a warm pool is told: it gives an instance up
+/// ten minutes after the launch (the timeout of kops' hook), and the conditions may take longer. Last, whether every
+/// name server has the names.
+pub fn ready(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
+    let names = dns::steps(spec, known).map(|[publish, in_sync]| (publish, in_sync));
+    let (publish, in_sync) = names.unzip();
+    let conditions = spec.ready_conditions.iter().cloned().map(Action::Await);
+    let hooks = spec.items.iter().filter_map(|item| match item {
+        Item::LifecycleHook(hook) => Some(Action::CompleteLifecycle(hook.clone())),
+        _ => None,
+    });
+    let steps = hooks
+        .chain(conditions)
+        .map(|action| Step::new(Phase::Ready, action));
+    publish.into_iter().chain(steps).chain(in_sync).collect()
 }

@@ -30,10 +30,8 @@ const WAITS: &[&str] = &["\nSlice=", "restorecon"];
 pub fn runtime_assets(spec: &NodeSpec) -> Option<BTreeSet<Digest>> {
     let unit = runtime(spec)?;
     let text = &unit.file.as_ref()?.text;
-    let has_volume = spec
-        .items
-        .iter()
-        .any(|item| matches!(item, Item::Volume(_)));
+    let mut items = spec.items.iter();
+    let has_volume = items.any(|item| matches!(item, Item::Volume(_)));
     if has_volume || WAITS.iter().any(|words| text.contains(words)) || has_forerunner(spec, unit) {
         return None;
     }
@@ -70,10 +68,8 @@ fn has_forerunner(spec: &NodeSpec, runtime: &Unit) -> bool {
 ///
 /// As the plan of files.
 pub fn runtime_first(spec: &NodeSpec, owners: &Owners) -> Result<Vec<Step>, Fault> {
-    let (Some(digests), Some(unit)) = (runtime_assets(spec), runtime(spec)) else {
-        return Ok(Vec::new());
-    };
-    let Some(text) = unit.file.as_ref() else {
+    let unit = runtime(spec).and_then(|unit| Some((unit, unit.file.as_ref()?)));
+    let (Some(digests), Some((unit, text))) = (runtime_assets(spec), unit) else {
         return Ok(Vec::new());
     };
     let is_read = |path: &str| {
@@ -94,10 +90,8 @@ pub fn runtime_first(spec: &NodeSpec, owners: &Owners) -> Result<Vec<Step>, Faul
             _ => {}
         }
     }
-    if !actions
-        .iter()
-        .any(|action| matches!(action, Action::Place(_)))
-    {
+    let mut placed = actions.iter();
+    if !placed.any(|action| matches!(action, Action::Place(_))) {
         return Ok(Vec::new());
     }
     let file = WriteFile::plain(&text.path, 0o644, text.text.clone());

@@ -29,41 +29,37 @@ const SUFFIXES: &[&str] = &[
 /// kubelet. Images to import part the batch, because the runtime must run for them. Last, the plan waits for each unit that
 /// the node cannot do without to live or to stay active.
 pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
+    let is_runtime = |unit: &Unit| RUNTIME.contains(&unit.name.as_str());
     let is_kubelet = |unit: &Unit| unit.name == KUBELET && unit.state == UnitState::Running;
-    let start = |unit: &Unit| Step::new(Phase::Services, Action::StartUnit(wanted(unit)));
-    let conditions = spec.start_conditions.iter().cloned();
-    let mut steps: Vec<Step> = conditions
-        .map(|condition| Step::new(Phase::Services, Action::Await(condition)))
-        .collect();
+    let start = |unit: &Unit| step(Action::StartUnit(wanted(unit)));
+    let conditions = spec.start_conditions.iter().cloned().map(Action::Await);
+    let mut steps: Vec<Step> = conditions.map(step).collect();
     let (last, first): (Vec<&Unit>, Vec<&Unit>) = spec
         .units()
         .partition(|unit| is_kubelet(unit) || requires_kubelet(spec, unit));
     steps.extend(first.into_iter().map(start));
-    steps.extend(strangers(spec).map(|unit| Step::new(Phase::Services, unread(&unit))));
-    if spec
-        .units()
-        .any(|unit| RUNTIME.contains(&unit.name.as_str()))
-    {
+    steps.extend(strangers(spec).map(|unit| step(unread(&unit))));
+    if spec.units().any(is_runtime) {
         steps.extend(images::imports(spec, known));
     }
     steps.extend(pulls(spec));
     let (kubelet, rest): (Vec<&Unit>, Vec<&Unit>) =
         last.into_iter().partition(|unit| is_kubelet(unit));
     steps.extend(kubelet.into_iter().chain(rest).map(start));
-    let waited_for = spec.units().filter(|unit| unit.state == UnitState::Running);
-    let waited_for =
-        waited_for.filter(|unit| is_kubelet(unit) || RUNTIME.contains(&unit.name.as_str()));
-    steps.extend(waited_for.map(|unit| {
+    let running = spec.units().filter(|unit| unit.state == UnitState::Running);
+    let awaited = running.filter(|unit| is_kubelet(unit) || is_runtime(unit));
+    steps.extend(awaited.map(|unit| {
         let healthz = is_kubelet(unit).then(|| kubelet_healthz(spec));
         let unit = unit.name.clone();
-        let mut step = Step::new(
-            Phase::Services,
-            Action::Await(Condition::UnitActive { unit, healthz }),
-        );
+        let mut step = step(Action::Await(Condition::UnitActive { unit, healthz }));
         step.id = format!("{}/await", step.id);
         step
     }));
     steps
+}
+
+fn step(action: Action) -> Step {
+    Step::new(Phase::Services, action)
 }
 
 /// Whether the unit's file says that it requires kubelet, as a hook's may.
@@ -72,15 +68,13 @@ fn requires_kubelet(spec: &NodeSpec, unit: &Unit) -> bool {
         let mut lines = text.lines().map(str::trim_start);
         lines.any(|line| line.starts_with("Requires=") && line.contains(KUBELET))
     };
-    let own = format!("{UNIT_FOLDER}/{}", unit.name);
-    match &unit.file {
-        Some(file) => requires(&file.text),
-        None => spec
-            .files()
-            .find(|file| file.path.ends_with(&own))
-            .and_then(File::text)
-            .is_some_and(|text| requires(&text)),
+    if let Some(file) = &unit.file {
+        return requires(&file.text);
     }
+    let path = format!("{UNIT_FOLDER}/{}", unit.name);
+    let file = spec.files().find(|file| file.path.ends_with(&path));
+    file.and_then(File::text)
+        .is_some_and(|text| requires(&text))
 }
 
 /// Images that are pulled before anything asks for them.
@@ -89,10 +83,7 @@ fn pulls(spec: &NodeSpec) -> impl Iterator<Item = Step> {
     spec.items.iter().filter_map(move |item| match item {
         Item::PulledImage { name } => {
             let name = name.clone();
-            Some(Step::new(
-                Phase::Services,
-                Action::PullImage { name, runtime },
-            ))
+            Some(step(Action::PullImage { name, runtime }))
         }
         _ => None,
     })
