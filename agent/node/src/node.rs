@@ -2,7 +2,7 @@
 
 use crate::builders::legacy::node_object::node_object;
 use crate::builders::legacy::{self, conditions, network, units};
-use crate::builders::{self, common};
+use crate::builders::{self, kubelet_drop_ins};
 use crate::credentials::{self, WantedKeypair, WantedSecret};
 use crate::plan_inputs::PlanInputs;
 use quake_model::fault::{Code, Fault};
@@ -41,7 +41,7 @@ impl Node {
             },
             Self::Current(node) => node.spec(&known.instance, &known.members)?,
         };
-        common::add(&mut spec);
+        kubelet_drop_ins::add(&mut spec);
         Ok(spec)
     }
 

@@ -14,6 +14,7 @@ use quake_model::redact::Secret;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeMap;
+use x509_cert::der::pem::{self, LineEnding};
 
 /// Certificates that every kops-controller signs.
 pub const CERTAIN: &[&str] = &["kubelet", "kubelet-server"];
@@ -85,10 +86,8 @@ pub fn read_request(body: &[u8]) -> Option<BootstrapRequest> {
 
 /// The `SubjectPublicKeyInfo` in a key as [`public_key`] writes it; `None` for another text.
 pub fn read_public_key(text: &str) -> Option<Vec<u8>> {
-    let (_, rest) = text.split_once("-----BEGIN RSA PUBLIC KEY-----")?;
-    let (body, _) = rest.split_once("-----END RSA PUBLIC KEY-----")?;
-    let folded: String = body.split_whitespace().collect();
-    STANDARD.decode(folded).ok()
+    let (label, info) = pem::decode_vec(text.as_bytes()).ok()?;
+    (label == LABEL).then_some(info)
 }
 
 /// The value of `X-Kops-Request-Sha`, which is signed with the token and so binds it to one body.
@@ -98,18 +97,11 @@ pub fn request_hash(body: &[u8]) -> String {
 
 /// A public key as the server wants it: of any kind, as a `SubjectPublicKeyInfo`, under a label that says RSA.
 pub fn public_key(info: &[u8]) -> String {
-    const WIDTH: usize = 64;
-    let mut text = String::from("-----BEGIN RSA PUBLIC KEY-----\n");
-    let digits = STANDARD.encode(info);
-    let mut rest = digits.as_str();
-    while !rest.is_empty() {
-        let (line, after) = rest.split_at(rest.len().min(WIDTH));
-        text.push_str(line);
-        text.push('\n');
-        rest = after;
-    }
-    text + "-----END RSA PUBLIC KEY-----\n"
+    // Only a label could be refused.
+    pem::encode_string(LABEL, LineEnding::LF, info).unwrap_or_default()
 }
+
+const LABEL: &str = "RSA PUBLIC KEY";
 
 /// What the server sends.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -11,10 +11,6 @@ pub struct Builder {
     /// Its name, which is its file's.
     pub name: &'static str,
     /// Yields what the node is to have for it; nothing where it does not concern this node.
-    ///
-    /// # Errors
-    ///
-    /// A fault of the configuration: what it asks for cannot be had, or is not consistent.
     pub build: fn(&Context<'_>) -> Result<Vec<Item>, Fault>,
 }
 

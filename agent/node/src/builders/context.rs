@@ -13,13 +13,12 @@ use quake_model::item::{Subject, Unit, Usage};
 use quake_model::spec::{AssetKind, AssetSpec, Role};
 use quake_model::step::Place;
 use std::collections::BTreeMap;
-use std::ops::Deref;
 
 pub(super) const KUBERNETES_CA: &str = "kubernetes-ca";
 
-/// Everything that was read and observed.
-#[derive(Debug, Clone, Copy)]
-pub struct Inputs<'a> {
+/// What a builder may know: all that was read and observed. Equal contexts yield equal items.
+#[derive(Debug, Clone)]
+pub struct Context<'a> {
     /// `kube_env.yaml`.
     pub boot: &'a BootConfig,
     pub config: &'a NodeupConfig,
@@ -32,39 +31,11 @@ pub struct Inputs<'a> {
     /// Base names of the files in each archive of the store; empty before the archives are there, and then builders leave
     /// out what is in them.
     pub members: &'a BTreeMap<Digest, Vec<String>>,
-}
-
-/// What a builder may know. Equal contexts yield equal items.
-#[derive(Debug, Clone)]
-pub struct Context<'a> {
-    inputs: Inputs<'a>,
-    node_name: String,
-}
-
-impl<'a> Deref for Context<'a> {
-    type Target = Inputs<'a>;
-
-    fn deref(&self) -> &Inputs<'a> {
-        &self.inputs
-    }
+    /// The node's name in its cluster, as [`node_name`] makes it.
+    pub node_name: String,
 }
 
 impl<'a> Context<'a> {
-    /// Gathers what builders may know.
-    ///
-    /// # Errors
-    ///
-    /// `config.unsupported` where the node's name is to be made of its address, and the subnet names hosts otherwise.
-    pub fn new(inputs: Inputs<'a>) -> Result<Self, Fault> {
-        let node_name = node_name(inputs.config, inputs.instance)?;
-        Ok(Self { inputs, node_name })
-    }
-
-    /// The node's name in its cluster.
-    pub fn node_name(&self) -> &str {
-        &self.node_name
-    }
-
     /// Whether the node runs the control plane.
     pub fn is_control_plane(&self) -> bool {
         self.boot.role == Role::ControlPlane
@@ -165,10 +136,6 @@ impl<'a> Context<'a> {
     }
 
     /// The one pinned file called `name`, put at `path`.
-    ///
-    /// # Errors
-    ///
-    /// `config.missing-key` where no asset, or more than one, has the name.
     pub fn place(&self, name: &str, path: &str) -> Result<Item, Fault> {
         let mut found = self.assets(|other| other == name);
         // Two pins of the same bytes are one asset.
@@ -216,10 +183,6 @@ impl<'a> Context<'a> {
     }
 
     /// The CAs called `name`, PEM, of all generations to trust.
-    ///
-    /// # Errors
-    ///
-    /// `config.missing-key`.
     pub fn ca_bundle(&self, name: &str) -> Result<&'a str, Fault> {
         // A worker is told its cluster's CA by its user data: who sends the configuration could name another.
         if let (Origin::Server(server), KUBERNETES_CA) = (&self.boot.origin, name) {
@@ -230,10 +193,6 @@ impl<'a> Context<'a> {
     }
 
     /// The id of the generation of the keyset `name` that signs.
-    ///
-    /// # Errors
-    ///
-    /// `config.missing-key`.
     pub fn keypair_id(&self, name: &str) -> Result<&'a str, Fault> {
         let found = self.config.keypair_ids.get(name).map(String::as_str);
         let found = found.filter(|id| !id.is_empty());
@@ -259,10 +218,6 @@ impl<'a> Context<'a> {
 
     /// Who signs certificates of `keyset` for this node: itself where it has an API server and so the keys of CAs,
     /// else kops-controller.
-    ///
-    /// # Errors
-    ///
-    /// As [`keypair_id`](Self::keypair_id).
     pub fn issuer(&self, keyset: &str) -> Result<Issuer, Fault> {
         let keypair_id = self.keypair_id(keyset)?.to_owned();
         let keyset = keyset.to_owned();
@@ -273,10 +228,6 @@ impl<'a> Context<'a> {
     }
 
     /// A certificate that a CA of `keyset` signs, for no other names than its subject's.
-    ///
-    /// # Errors
-    ///
-    /// As [`keypair_id`](Self::keypair_id).
     pub fn order(
         &self,
         name: &str,
@@ -294,10 +245,6 @@ impl<'a> Context<'a> {
     }
 
     /// The keypair of `keyset` of the generation that the node was launched for, as the state store has it.
-    ///
-    /// # Errors
-    ///
-    /// As [`keypair_id`](Self::keypair_id); `credentials.missing` where the keyset, or that generation of it, is not there.
     pub fn keypair(&self, keyset: &str) -> Result<&'a Keypair, Fault> {
         let id = self.keypair_id(keyset)?;
         let bundle = self.objects.keysets.get(keyset).ok_or_else(|| {
@@ -308,10 +255,6 @@ impl<'a> Context<'a> {
     }
 
     /// A client certificate of the cluster's CA and the kubeconfig around it, at `path`, readable by root alone.
-    ///
-    /// # Errors
-    ///
-    /// As [`keypair_id`](Self::keypair_id) and [`ca_bundle`](Self::authorities).
     pub fn kubeconfig(&self, name: &str, subject: Subject, path: &str) -> Result<[Item; 2], Fault> {
         let order = self.order(name, KUBERNETES_CA, subject, Usage::Client)?;
         let file = File::secret(path, self.kubeconfig_of(name)?).mode(0o400);
@@ -319,10 +262,6 @@ impl<'a> Context<'a> {
     }
 
     /// The contents of a kubeconfig around the certificate that is ordered as `order`.
-    ///
-    /// # Errors
-    ///
-    /// As [`ca_bundle`](Self::authorities).
     pub fn kubeconfig_of(&self, order: &str) -> Result<Source, Fault> {
         Ok(Source::Kubeconfig(Kubeconfig {
             order: order.to_owned(),
@@ -372,7 +311,7 @@ pub fn processor(architecture: &str) -> &str {
 ///
 /// # Errors
 ///
-/// As [`Context::new`].
+/// `config.unsupported` where the node's name is to be made of its address, and the subnet names hosts otherwise.
 pub fn node_name(config: &NodeupConfig, instance: &InstanceFacts) -> Result<String, Fault> {
     if !config.whole.is_set("useIPBasedNodeNames") {
         return Ok(instance.instance_id.to_ascii_lowercase());

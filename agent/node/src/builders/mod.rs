@@ -6,7 +6,6 @@
 mod base;
 pub mod bootstrap;
 mod builder;
-pub(crate) mod common;
 mod context;
 mod control_plane;
 mod etcd;
@@ -14,6 +13,7 @@ mod expected;
 mod expected_etcd;
 mod keys;
 mod kubelet;
+pub(crate) mod kubelet_drop_ins;
 pub(crate) mod layout;
 pub(crate) mod legacy;
 mod machine;
@@ -29,7 +29,7 @@ mod take_over;
 
 pub use base::{has_block, hosts_text, is_kops_block};
 pub use builder::{Builder, Built, build, builders};
-pub use context::{Context, Inputs, node_name, processor};
+pub use context::{Context, node_name, processor};
 pub(crate) use expected::expect;
 pub use kubelet::needs_eni_capacity;
 pub use machine::{EniCapacity, Lifecycle, LoginUser, Machine};

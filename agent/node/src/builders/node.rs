@@ -3,7 +3,7 @@
 use super::control_plane::{addons_pod, manifest_path};
 use super::etcd::etcd_clusters;
 use super::take_over::{TAKEN_OVER, node_object, obstacle};
-use super::{Built, Context, Inputs, Machine, Objects, build};
+use super::{Built, Context, Machine, Objects, build, node_name};
 use crate::config::current::{BootConfig, NodeupConfig, lower};
 use crate::distribution::Distribution;
 use crate::steps::conditions;
@@ -43,7 +43,7 @@ impl Node {
         instance: &InstanceFacts,
         members: &BTreeMap<Digest, Vec<String>>,
     ) -> Result<NodeSpec, Fault> {
-        let context = Context::new(Inputs {
+        let context = Context {
             boot: &self.boot,
             config: &self.config,
             instance,
@@ -51,7 +51,8 @@ impl Node {
             distribution: self.distribution,
             objects: &self.objects,
             members,
-        })?;
+            node_name: node_name(&self.config, instance)?,
+        };
         let items = merged(build(&context)?)?;
         let mut spec = lower(&self.boot, &self.config, items);
         spec.etcd = etcd_clusters(&context)?;
@@ -77,7 +78,7 @@ impl Node {
         spec.node_object = is_agents.then(|| node_object(taken_over));
         // The name that kubelet is told, which is made of the instance's facts and not of the configuration.
         spec.kubelet.flags.retain(|flag| flag.name != NAME_FLAG);
-        let flag = Flag::new(NAME_FLAG, context.node_name());
+        let flag = Flag::new(NAME_FLAG, &context.node_name);
         let at = spec.kubelet.flags.partition_point(|other| *other < flag);
         spec.kubelet.flags.insert(at, flag);
         spec.ready_conditions = conditions(&spec);
@@ -105,13 +106,13 @@ fn merged(built: Vec<Built>) -> Result<Vec<Item>, Fault> {
     {
         for item in wanted {
             let subject = item.subject().trim_end_matches('/').to_owned();
-            let Some((at, other)) = places.get(&subject) else {
-                places.insert(subject, (items.len(), builder));
-                items.push(item);
-                continue;
-            };
-            if items.get(*at) != Some(&item) {
-                return Err(conflict(&subject, other, builder));
+            match places.get(&subject) {
+                None => {
+                    places.insert(subject, (items.len(), builder));
+                    items.push(item);
+                }
+                Some((at, _)) if items.get(*at) == Some(&item) => {}
+                Some((_, other)) => return Err(conflict(&subject, other, builder)),
             }
         }
     }
@@ -119,10 +120,9 @@ fn merged(built: Vec<Built>) -> Result<Vec<Item>, Fault> {
 }
 
 fn conflict(subject: &str, one: &str, other: &str) -> Fault {
-    let who = if one == other {
-        format!("twice by {one}")
-    } else {
-        format!("by {one} and {other}")
+    let who = match one == other {
+        true => format!("twice by {one}"),
+        false => format!("by {one} and {other}"),
     };
     let summary = format!("{subject} is wanted differently {who}");
     Fault::new(Code::ConfigItemConflict, summary)

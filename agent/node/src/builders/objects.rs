@@ -78,24 +78,18 @@ pub fn wanted_objects(boot: &BootConfig, config: &NodeupConfig) -> Vec<WantedObj
         let location = base.join(CLUSTER_OBJECT);
         wanted.push(WantedObject::Cluster { location });
     }
-    let manifests = config.etcd_manifests.iter().cloned();
-    let pods = config
-        .static_manifests
-        .iter()
-        .map(|pod| base.join(&pod.path));
-    let manifests = manifests
-        .chain(config.channels_manifest.clone())
-        .chain(pods);
+    let channels = config.channels_manifest.iter();
+    let manifests = config.etcd_manifests.iter().chain(channels).cloned();
+    let pods = config.static_manifests.iter();
+    let manifests = manifests.chain(pods.map(|pod| base.join(&pod.path)));
     wanted.extend(manifests.map(|location| WantedObject::Manifest { location }));
     wanted
 }
 
 fn secrets(config: &NodeupConfig) -> impl Iterator<Item = (&'static str, Need)> {
-    let encrypts = config
-        .api_server
-        .as_ref()
-        .is_some_and(|section| section.text("EncryptionConfigSecretHash").is_some());
-    let encryption = encrypts.then_some(("encryptionconfig", Need::Required));
+    let api_server = config.api_server.as_ref();
+    let hash = api_server.and_then(|section| section.text("EncryptionConfigSecretHash"));
+    let encryption = hash.map(|_| ("encryptionconfig", Need::Required));
     std::iter::once(("dockerconfig", Need::Optional)).chain(encryption)
 }
 

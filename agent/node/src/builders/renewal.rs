@@ -5,9 +5,9 @@
 //! itself; the others read a kubeconfig when they start, so their containers are ended and kubelet starts them again.
 
 use crate::pod::static_pods;
+use quake_formats::yaml::Yaml;
 use quake_model::item::{File, Source, UnitState};
 use quake_model::spec::NodeSpec;
-use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Directories that pods of DaemonSets mount, and the containers that read them when they start.
@@ -44,9 +44,8 @@ pub fn units<'a>(spec: &'a NodeSpec, paths: &BTreeSet<String>) -> Vec<&'a str> {
 
 /// The containers that read any of these files, and only when they start.
 pub fn containers(spec: &NodeSpec, paths: &BTreeSet<String>) -> BTreeSet<String> {
-    let mut found: BTreeSet<String> = static_pods(spec)
-        .flat_map(|pod| readers(&pod.to_json(), paths))
-        .collect();
+    let found = static_pods(spec).flat_map(|pod| readers(&pod, paths));
+    let mut found: BTreeSet<String> = found.collect();
     for (folder, container) in ELSEWHERE {
         if paths.iter().any(|path| path.starts_with(folder)) {
             found.insert((*container).to_owned());
@@ -61,38 +60,31 @@ pub fn end_container(name: &str) -> Vec<String> {
     let filter = format!("labels.\"io.kubernetes.container.name\"=={name}");
     let script = "for id in $(ctr -n k8s.io containers ls -q \"$1\"); do \
                   ctr -n k8s.io tasks kill --signal SIGTERM \"$id\" 2>/dev/null || true; done";
-    ["/bin/sh", "-c", script, "end-container", &filter]
-        .map(str::to_owned)
-        .to_vec()
+    let words = ["/bin/sh", "-c", script, "end-container", &filter];
+    words.map(str::to_owned).into()
 }
 
 /// The containers of a pod that mount what any of these paths is, or is below.
-fn readers(pod: &Value, paths: &BTreeSet<String>) -> Vec<String> {
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let is_mounted = |volume: &Value| {
-        let host = volume["hostPath"]["path"].as_str().unwrap_or_default();
-        let host = host.trim_end_matches('/');
-        let is_below = |path: &String| {
-            path.strip_prefix(host)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-        };
-        !host.is_empty() && paths.iter().any(is_below)
+fn readers(pod: &Yaml, paths: &BTreeSet<String>) -> Vec<String> {
+    let Some(spec) = pod.get("spec") else {
+        return Vec::new();
     };
-    let volumes = list(&pod["spec"]["volumes"]);
-    let volumes: BTreeSet<&str> = volumes
-        .iter()
-        .filter(|volume| is_mounted(volume))
-        .filter_map(|volume| volume["name"].as_str())
-        .collect();
-    let reads = |container: &&Value| {
-        list(&container["volumeMounts"])
-            .iter()
-            .filter_map(|mount| mount["name"].as_str())
-            .any(|name| volumes.contains(name))
+    let is_mounted = |volume: &&Yaml| {
+        let host = volume.get("hostPath").and_then(|host| host.text_of("path"));
+        let host = host.unwrap_or_default().trim_end_matches('/');
+        let mut below = paths.iter().filter_map(|path| path.strip_prefix(host));
+        !host.is_empty() && below.any(|rest| rest.is_empty() || rest.starts_with('/'))
     };
-    let containers = list(&pod["spec"]["containers"]);
-    let names = containers.iter().filter(reads);
-    names
-        .filter_map(|container| container["name"].as_str().map(str::to_owned))
-        .collect()
+    let volumes = spec.items_of("volumes").iter().filter(is_mounted);
+    let volumes: BTreeSet<&str> = volumes.filter_map(|it| it.text_of("name")).collect();
+    let reads = |container: &&Yaml| {
+        let mut mounts = container.items_of("volumeMounts").iter();
+        mounts.any(|it| {
+            it.text_of("name")
+                .is_some_and(|name| volumes.contains(name))
+        })
+    };
+    let containers = spec.items_of("containers").iter().filter(reads);
+    let names = containers.filter_map(|container| container.text_of("name"));
+    names.map(str::to_owned).collect()
 }

@@ -3,7 +3,7 @@
 #[path = "../../tests/common/instance.rs"]
 mod instance;
 
-use super::{Context, Inputs, Machine, Objects};
+use super::{Context, Machine, Objects, node_name};
 use crate::config::current::{BootConfig, NodeupConfig, read_boot_config, read_nodeup_config};
 use crate::distribution::{Distribution, Project};
 use quake_model::digest::Digest;
@@ -84,7 +84,7 @@ impl Sample {
     }
 
     fn context(&self) -> Result<Context<'_>, Fault> {
-        Context::new(Inputs {
+        Ok(Context {
             boot: &self.boot,
             config: &self.config,
             instance: &self.instance,
@@ -92,6 +92,7 @@ impl Sample {
             distribution: self.distribution,
             objects: &self.objects,
             members: &self.members,
+            node_name: node_name(&self.config, &self.instance)?,
         })
     }
 
@@ -155,7 +156,7 @@ mod tests {
     use super::*;
 
     fn name_of(sample: &Sample) -> Result<String, Fault> {
-        Ok(sample.context()?.node_name().to_owned())
+        Ok(sample.context()?.node_name)
     }
 
     #[test]

@@ -8,8 +8,8 @@ use quake_model::facts::InstanceFacts;
 use quake_model::fault::Fault;
 use quake_model::location::Location;
 use quake_model::spec::{AssetKind, AssetSpec};
-use quake_node::builders::{Built, Context, Inputs, LoginUser, Machine, Objects, WantedObject};
-use quake_node::builders::{build, wanted_objects};
+use quake_node::builders::{Built, Context, LoginUser, Machine, Objects, WantedObject};
+use quake_node::builders::{build, node_name, wanted_objects};
 use quake_node::config::current::{
     BootConfig, NodeupConfig, Origin, read_boot_config, read_nodeup_config,
 };
@@ -192,7 +192,7 @@ impl Node {
         &self,
         ask: impl FnOnce(&Context<'_>) -> Result<T, Fault>,
     ) -> Result<T, Fault> {
-        let context = Context::new(Inputs {
+        let context = Context {
             boot: &self.boot,
             config: &self.config,
             instance: &self.instance,
@@ -200,7 +200,8 @@ impl Node {
             distribution: self.distribution,
             objects: &self.objects,
             members: &self.members,
-        })?;
+            node_name: node_name(&self.config, &self.instance)?,
+        };
         ask(&context)
     }
 

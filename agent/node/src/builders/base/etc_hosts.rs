@@ -62,10 +62,8 @@ pub fn hosts_text(found: &str, records: &[HostRecord]) -> String {
     }
     let mut names: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for record in records {
-        names
-            .entry(&record.address)
-            .or_default()
-            .insert(&record.name);
+        let names = names.entry(&record.address).or_default();
+        names.insert(&record.name);
     }
     let block = names.into_iter().map(|(address, names)| {
         let names: Vec<&str> = names.into_iter().collect();

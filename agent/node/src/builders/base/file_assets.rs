@@ -77,12 +77,9 @@ impl Reader<'_> {
             return Ok(MODE);
         };
         let mode = u32::from_str_radix(text, 8).ok();
-        mode.filter(|mode| *mode <= 0o7777).ok_or_else(|| {
-            self.wrong(
-                "mode",
-                &format!("is {text:?}, and should be octal, such as 0644"),
-            )
-        })
+        let summary = format!("is {text:?}, and should be octal, such as 0644");
+        let mode = mode.filter(|mode| *mode <= 0o7777);
+        mode.ok_or_else(|| self.wrong("mode", &summary))
     }
 }
 

@@ -31,17 +31,12 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let script = File::plain(SCRIPT, TEXT).mode(0o755);
     // Most images accept everything, and a node on one needs no script to work.
     let text = script_unit("Firewall that lets pods through", SCRIPT);
-    let unit = context
-        .unit("kubernetes-iptables-setup.service", text)
-        .reading([SCRIPT])
-        .optional();
+    let unit = context.unit("kubernetes-iptables-setup.service", text);
+    let unit = unit.reading([SCRIPT]).optional();
     let mut items = vec![Item::File(script), Item::Unit(unit)];
-    items.extend(
-        context
-            .distribution
-            .forces_nftables()
-            .then(|| Item::File(marker())),
-    );
+    if context.distribution.forces_nftables() {
+        items.push(Item::File(marker()));
+    }
     Ok(items)
 }
 

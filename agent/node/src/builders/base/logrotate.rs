@@ -53,11 +53,8 @@ fn at_others_will(unit: Unit) -> Unit {
 
 /// What an image brings dates rotated logs by the day, and then can rotate but once a day: the second is added to the name.
 fn rule(name: &str, dates_logs: bool) -> File {
-    let date = if dates_logs {
-        "  dateformat -%Y%m%d-%s\n"
-    } else {
-        ""
-    };
+    let date = dates_logs.then_some("  dateformat -%Y%m%d-%s\n");
+    let date = date.unwrap_or_default();
     let text = format!(
         "# Written by quake-agent; changes are lost at the next boot.\n\
          /var/log/{name}.log{{\n  rotate 5\n  copytruncate\n  missingok\n  notifempty\n  delaycompress\n  \

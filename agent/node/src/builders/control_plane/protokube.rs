@@ -38,12 +38,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         return Ok(Vec::new());
     }
     let [order, kubeconfig] = kubeconfig(context)?;
-    let programs =
-        ["protokube", "channels"].map(|name| context.place(name, &format!("{PROGRAMS}/{name}")));
     let unit = context.unit("protokube.service", unit(context));
     let mut items = vec![order, kubeconfig];
-    for program in programs {
-        items.push(program?);
+    for name in ["protokube", "channels"] {
+        items.push(context.place(name, &format!("{PROGRAMS}/{name}"))?);
     }
     items.push(Item::File(File::plain(ENVIRONMENT, environment(context))));
     items.push(Item::Unit(unit.reading([
@@ -65,8 +63,8 @@ fn environment(context: &Context<'_>) -> String {
         let path = format!("{PROGRAMS}:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin");
         lines.push(("PATH", path));
     }
+    let lines = lines.into_iter();
     lines
-        .into_iter()
         .map(|(name, value)| format!("{name}={value}\n"))
         .collect()
 }
@@ -82,16 +80,13 @@ fn flags(context: &Context<'_>) -> String {
         "--containerized=false".to_owned(),
         format!("--dns-internal-suffix=.internal.{cluster}"),
         "--master=true".to_owned(),
-        format!("--node-name={}", context.node_name()),
+        format!("--node-name={}", context.node_name),
         "--v=4".to_owned(),
     ];
     let zone = context.config.whole.text("DNSZone");
-    flags.extend(zone.map(|zone| {
-        if zone.contains('.') {
-            format!("--zone={zone}")
-        } else {
-            format!("--zone=*/{zone}")
-        }
+    flags.extend(zone.map(|zone| match zone.contains('.') {
+        true => format!("--zone={zone}"),
+        false => format!("--zone=*/{zone}"),
     }));
     flags.join(" ")
 }

@@ -9,6 +9,7 @@ use crate::config::current::Section;
 use quake_model::fault::{Code, Fault};
 use quake_model::item::{AlternateName, File, IssuedPart, Item, Source, Subject, Usage};
 use quake_model::step::Contents;
+use std::collections::BTreeSet;
 
 /// The certificates, keys and secrets below `/srv/kubernetes/kube-apiserver`.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
@@ -28,7 +29,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let file = File::plain(&path(context, name), context.ca_bundle(ca)?);
         items.push(Item::File(file));
     }
-    items.push(Item::File(static_tokens(context)));
+    // Tokens that the API server once took from a file. kops makes none any more and no flag names the file; an empty one
+    // takes the place of what an older node was left with.
+    let tokens = File::plain(&path(context, "known_tokens.csv"), "").mode(0o600);
+    items.push(Item::File(tokens));
     items.extend(service_accounts(context)?);
     items.extend(encryption(context)?);
     Ok(items)
@@ -91,13 +95,9 @@ fn names(context: &Context<'_>) -> Result<Vec<AlternateName>, Fault> {
     names.extend(context.config.api_server_additional_ips.iter().cloned());
     names.push(service_address(context)?.to_string());
     names.push("127.0.0.1".to_owned());
-    let mut names: Vec<AlternateName> = names
-        .iter()
-        .map(|name| AlternateName::from_text(name))
-        .collect();
-    names.sort();
-    names.dedup();
-    Ok(names)
+    let names = names.iter().map(|name| AlternateName::from_text(name));
+    let names: BTreeSet<AlternateName> = names.collect();
+    Ok(names.into_iter().collect())
 }
 
 /// The keys that tokens of service accounts are verified with, all generations of them, and the one they are signed with,
@@ -110,44 +110,27 @@ fn service_accounts(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let public = File::plain(&path(context, "service-account.pub"), public).mode(0o600);
     let mut items = vec![Item::File(public)];
     let settings = section.section("KubeAPIServer");
-    let is_elsewhere =
-        settings.is_some_and(|settings| settings.has("serviceAccountSigningKeyFile"));
-    if !is_elsewhere {
-        let file = stored::key(
-            context,
-            "service-account",
-            &path(context, "service-account.key"),
-        )?;
-        items.push(Item::File(file));
+    if !settings.is_some_and(|settings| settings.has("serviceAccountSigningKeyFile")) {
+        let path = path(context, "service-account.key");
+        items.push(Item::File(stored::key(context, "service-account", &path)?));
     }
     Ok(items)
-}
-
-/// Tokens that the API server once took from a file. kops makes none any more and no flag names the file; an empty one takes
-/// the place of what an older node was left with.
-fn static_tokens(context: &Context<'_>) -> File {
-    File::plain(&path(context, "known_tokens.csv"), "").mode(0o600)
 }
 
 /// How secrets are encrypted in etcd, where they are.
 fn encryption(context: &Context<'_>) -> Result<Option<Item>, Fault> {
     const SECRET: &str = "encryptionconfig";
-    if section(context)?
-        .text("EncryptionConfigSecretHash")
-        .is_none()
-    {
+    let hash = section(context)?.text("EncryptionConfigSecretHash");
+    if hash.is_none() {
         return Ok(None);
     }
     let secret = context.objects.secrets.get(SECRET).ok_or_else(|| {
         let summary = format!("the secret {SECRET} is not in the state store");
         Fault::new(Code::CredentialsMissing, summary).seen("secret", SECRET)
     })?;
-    let contents = Contents(secret.expose().clone());
-    let file = File::secret(
-        &path(context, "encryptionconfig.yaml"),
-        Source::Bytes(contents),
-    );
-    Ok(Some(Item::File(file)))
+    let source = Source::Bytes(Contents(secret.expose().clone()));
+    let path = path(context, "encryptionconfig.yaml");
+    Ok(Some(Item::File(File::secret(&path, source))))
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use crate::builders::control_plane::AUTHENTICATION;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use quake_model::fault::Fault;
-use quake_model::item::{AlternateName, File, IssuedPart, Item, Source};
-use quake_model::item::{Subject, Usage};
+use quake_model::item::{AlternateName, File, IssuedPart, Item, Source, Subject, Usage};
 use serde_json::{Value, json};
 
 /// The order, the user and the container.
@@ -28,10 +27,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         let file = File::plain(AUTHENTICATION, config("webhook", &cluster));
         return Ok(vec![Item::File(file)]);
     }
-    if context.authenticates_by("aws") {
-        aws(context)
-    } else {
-        Ok(Vec::new())
+    match context.authenticates_by("aws") {
+        true => aws(context),
+        false => Ok(Vec::new()),
     }
 }
 
@@ -45,17 +43,12 @@ fn aws(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     order.names = ["localhost", "127.0.0.1"]
         .map(AlternateName::from_text)
         .into();
-    let part = |name: &str, part| {
-        let source = Source::Issued {
-            order: AWS.to_owned(),
-            part,
-        };
-        Item::File(File::secret(&format!("{folder}/{name}.pem"), source))
-    };
-    let parts = [
-        part("cert", IssuedPart::Certificate),
-        part("key", IssuedPart::Key),
-    ];
+    let parts = [("cert", IssuedPart::Certificate), ("key", IssuedPart::Key)];
+    let parts = parts.map(|(name, part)| {
+        let order = AWS.to_owned();
+        let path = format!("{folder}/{name}.pem");
+        Item::File(File::secret(&path, Source::Issued { order, part }))
+    });
     let mut items = stored::given_to(AWS, AWS, parts);
     let file = File::plain(AUTHENTICATION, config(AWS, &cluster)).mode(0o600);
     items.extend([

@@ -21,10 +21,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let order = context.order(NAME, KUBERNETES_CA, Subject::named(NAME), Usage::Client)?;
     let mut items: Vec<Item> = context.pair(order, &format!("{folder}/client")).into();
     let ca_bundle = context.ca_bundle(KUBERNETES_CA)?;
-    items.push(Item::File(File::plain(
-        &format!("{folder}/ca.crt"),
-        ca_bundle,
-    )));
+    let ca_bundle = File::plain(&format!("{folder}/ca.crt"), ca_bundle);
+    items.push(Item::File(ca_bundle));
     let mut items = stored::given_to(NAME, "root", items);
     items.push(stored::container_user(NAME, UID, &folder));
     Ok(items)

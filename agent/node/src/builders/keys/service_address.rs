@@ -5,10 +5,6 @@ use quake_model::fault::{Code, Fault};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The first address of the services' range, which every cluster gives to its API server.
-///
-/// # Errors
-///
-/// `config.missing-key` where the range is not given, `config.wrong-type` where it is none.
 pub(super) fn service_address(context: &Context<'_>) -> Result<IpAddr, Fault> {
     const KEY: &str = "Networking.serviceClusterIPRange";
     let range = context.config.network.service_cidr.as_deref();

@@ -5,10 +5,6 @@ use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, FileOwner, Item, Source, User};
 
 /// The generation of `keyset` that the node was launched for: its certificate and its private key.
-///
-/// # Errors
-///
-/// As [`Context::keypair`]; `credentials.missing` where the state store has the certificate without its key.
 fn material<'a>(context: &Context<'a>, keyset: &str) -> Result<(&'a str, &'a str), Fault> {
     let keypair = context.keypair(keyset)?;
     let key = keypair.key.as_ref().ok_or_else(|| {
@@ -19,10 +15,6 @@ fn material<'a>(context: &Context<'a>, keyset: &str) -> Result<(&'a str, &'a str
 }
 
 /// The private key of `keyset` as a file, 0600.
-///
-/// # Errors
-///
-/// As [`Context::keypair`]; `credentials.missing` where there is no key.
 pub(super) fn key(context: &Context<'_>, keyset: &str, path: &str) -> Result<File, Fault> {
     let (_, key) = material(context, keyset)?;
     Ok(File::secret(path, Source::Bytes(key.into())))

@@ -42,7 +42,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 /// The flags of the spec, and those that only the node can know.
 fn flags(context: &Context<'_>, spec: &Section) -> FlagSet {
     let mut flags = FlagSet::from_spec(&spec.flags());
-    flags.set("hostname-override", context.node_name());
+    flags.set("hostname-override", &context.node_name);
     if flags.get("bind-address") == Some(OWN_ADDRESS) {
         flags.set("bind-address", &context.instance.private_ip);
     }

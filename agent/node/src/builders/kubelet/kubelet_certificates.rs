@@ -14,10 +14,10 @@ const NODES: &str = "system:nodes";
 
 /// The kubeconfig, and the certificate that kubelet serves with.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-    let user = format!("system:node:{}", context.node_name());
+    let user = format!("system:node:{}", context.node_name);
     let subject = Subject::named(&user).with_organization(NODES);
     let client = context.kubeconfig("kubelet", subject, KUBECONFIG)?;
-    let subject = Subject::named(context.node_name());
+    let subject = Subject::named(&context.node_name);
     let mut order = context.order("kubelet-server", KUBERNETES_CA, subject, Usage::Server)?;
     order.names = names(context);
     let [order, certificate, key] = context.pair(order, &context.srv("kubelet-server"));
@@ -30,7 +30,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
 fn names(context: &Context<'_>) -> Vec<AlternateName> {
     let (instance, machine) = (context.instance, context.machine);
     let known = [
-        Some(context.node_name()),
+        Some(context.node_name.as_str()),
         Some(instance.instance_id.as_str()),
         Some(instance.local_hostname.as_str()),
         Some(instance.private_ip.as_str()),

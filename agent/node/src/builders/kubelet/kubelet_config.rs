@@ -1,7 +1,7 @@
 //! kubelet's configuration file, a `KubeletConfiguration` of `kubelet.config.k8s.io/v1beta1`.
 
 use super::CONFIG;
-use super::kubelet_settings::{self, Fields};
+use super::kubelet_settings;
 use super::kubelet_values::{feature_gates, pairs, taints};
 use super::max_pods::max_pods;
 use crate::builders::Context;
@@ -15,42 +15,72 @@ const REAL_RESOLVERS: &str = "/run/systemd/resolve/resolv.conf";
 
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mut fields = kubelet_settings::take_over(&context.config.kubelet);
-    set_fixed(context, &mut fields);
-    set_security(context, &mut fields);
-    set_node(context, &mut fields);
-    set_lists(context, &mut fields)?;
+    let own = own_fields(context)?;
+    let own = own.as_object().into_iter().flatten();
+    let given = own.filter(|(_, value)| !value.is_null());
+    fields.extend(given.map(|(key, value)| (key.as_str(), value.clone())));
     let text = yaml_text::document(&json!(fields));
     let mark = "# Written by quake-agent; changes are lost at the next boot.\n";
     let file = File::plain(CONFIG, format!("{mark}{text}"));
     Ok(vec![Item::File(file)])
 }
 
-fn set_fixed(context: &Context<'_>, fields: &mut Fields) {
-    let spec = &context.config.kubelet;
-    let text = |key: &str| spec.text(key).map(Value::from);
-    fields.insert("apiVersion", "kubelet.config.k8s.io/v1beta1".into());
-    fields.insert("kind", "KubeletConfiguration".into());
+/// What the spec writes otherwise, and what only the node can know; null where kubelet's own default stands.
+fn own_fields(context: &Context<'_>) -> Result<Value, Fault> {
+    let (spec, instance) = (&context.config.kubelet, context.instance);
     let socket = context.config.containerd.text("address");
     let socket = socket.unwrap_or("/run/containerd/containerd.sock");
-    fields.insert(
-        "containerRuntimeEndpoint",
-        format!("unix://{socket}").into(),
-    );
+    let plugins = spec.text("volumePluginDirectory");
+    let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
+    let asks = spec.boolean("authenticationTokenWebhook").unwrap_or(true);
+    let groups = spec.text("enforceNodeAllocatable");
+    let groups = groups.map(|groups| groups.split(',').collect::<Vec<_>>());
     let mut logging = json!({
         "flushFrequency": 0,
         "options": {"json": {"infoBufferSize": "0"}, "text": {"infoBufferSize": "0"}},
         // The flag says how much.
         "verbosity": 0,
     });
-    if let Some(format) = text("logFormat") {
-        logging["format"] = format;
+    if let Some(format) = spec.text("logFormat") {
+        logging["format"] = format.into();
     }
-    fields.insert("logging", logging);
-    let swap = text("memorySwapBehavior").map(|behavior| json!({"swapBehavior": behavior}));
-    fields.insert("memorySwap", swap.unwrap_or_else(|| json!({})));
-    let restarts = longest_pause(context);
-    let restarts = restarts.map(|pause| json!({"maxContainerRestartPeriod": pause}));
-    fields.insert("crashLoopBackOff", restarts.unwrap_or_else(|| json!({})));
+    Ok(json!({
+        "apiVersion": "kubelet.config.k8s.io/v1beta1",
+        "kind": "KubeletConfiguration",
+        "containerRuntimeEndpoint": format!("unix://{socket}"),
+        "logging": logging,
+        "memorySwap": given("swapBehavior", spec.text("memorySwapBehavior")),
+        "crashLoopBackOff": given("maxContainerRestartPeriod", longest_pause(context)),
+        "authentication": {
+            "anonymous": given("enabled", spec.boolean("anonymousAuth")),
+            "webhook": {"cacheTTL": "0s", "enabled": asks},
+            "x509": {"clientCAFile": context.srv("ca.crt")},
+        },
+        "authorization": {
+            "mode": spec.text("authorizationMode").unwrap_or("Webhook"),
+            "webhook": {"cacheAuthorizedTTL": "0s", "cacheUnauthorizedTTL": "0s"},
+        },
+        "tlsCertFile": context.srv("kubelet-server.crt"),
+        "tlsPrivateKeyFile": context.srv("kubelet-server.key"),
+        "providerID": format!("aws:///{}/{}", instance.zone, instance.instance_id),
+        "staticPodPath": spec.text("podManifestPath"),
+        "volumePluginDir": plugins,
+        "resolvConf": resolvers(context),
+        "maxPods": max_pods(context),
+        "clusterDNS": spec.text("clusterDNS").map(|address| [address]),
+        "enforceNodeAllocatable": groups,
+        "evictionHard": pairs(context, "evictionHard", '<')?,
+        "evictionSoft": pairs(context, "evictionSoft", '<')?,
+        "evictionSoftGracePeriod": pairs(context, "evictionSoftGracePeriod", '=')?,
+        "evictionMinimumReclaim": pairs(context, "evictionMinimumReclaim", '=')?,
+        "featureGates": feature_gates(context)?,
+        "registerWithTaints": taints(context)?,
+    }))
+}
+
+/// A table of one key; empty where its value is not given.
+fn given(key: &str, value: Option<impl Into<Value>>) -> Value {
+    value.map_or_else(|| json!({}), |value| json!({key: value.into()}))
 }
 
 /// How long kubelet pauses at most before it starts again what ends again and again; `None` is its own default.
@@ -65,55 +95,6 @@ fn longest_pause(context: &Context<'_>) -> Option<String> {
     spec.duration("crashLoopBackOffMaxContainerRestartPeriod")
 }
 
-/// Who may speak with kubelet, and what it shows of itself.
-fn set_security(context: &Context<'_>, fields: &mut Fields) {
-    let spec = &context.config.kubelet;
-    let mut anonymous = json!({});
-    if let Some(enabled) = spec.boolean("anonymousAuth") {
-        anonymous["enabled"] = enabled.into();
-    }
-    let asks = spec.boolean("authenticationTokenWebhook").unwrap_or(true);
-    fields.insert(
-        "authentication",
-        json!({
-            "anonymous": anonymous,
-            "webhook": {"cacheTTL": "0s", "enabled": asks},
-            "x509": {"clientCAFile": context.srv("ca.crt")},
-        }),
-    );
-    fields.insert(
-        "authorization",
-        json!({
-            "mode": spec.text("authorizationMode").unwrap_or("Webhook"),
-            "webhook": {"cacheAuthorizedTTL": "0s", "cacheUnauthorizedTTL": "0s"},
-        }),
-    );
-    let certificate = context.srv("kubelet-server.crt");
-    fields.insert("tlsCertFile", certificate.into());
-    let key = context.srv("kubelet-server.key");
-    fields.insert("tlsPrivateKeyFile", key.into());
-}
-
-/// What the node is, and where things are on it.
-fn set_node(context: &Context<'_>, fields: &mut Fields) {
-    let spec = &context.config.kubelet;
-    let instance = context.instance;
-    let provider = format!("aws:///{}/{}", instance.zone, instance.instance_id);
-    fields.insert("providerID", provider.into());
-    if let Some(path) = spec.text("podManifestPath") {
-        fields.insert("staticPodPath", path.into());
-    }
-    let plugins = spec.text("volumePluginDirectory");
-    let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
-    fields.insert("volumePluginDir", plugins.into());
-    if let Some(resolvers) = resolvers(context) {
-        fields.insert("resolvConf", resolvers.into());
-    }
-    if let Some(limit) = max_pods(context) {
-        fields.insert("maxPods", limit.into());
-    }
-}
-
 /// The file with the resolvers that pods get; `None` is kubelet's default, `/etc/resolv.conf`.
 fn resolvers<'a>(context: &Context<'a>) -> Option<&'a str> {
     let spec = &context.config.kubelet;
@@ -124,29 +105,6 @@ fn resolvers<'a>(context: &Context<'a>) -> Option<&'a str> {
     let is_stub =
         context.distribution.always_resolves_through_stub() || context.machine.runs_resolved;
     is_stub.then_some(REAL_RESOLVERS)
-}
-
-/// What the spec writes as texts.
-fn set_lists(context: &Context<'_>, fields: &mut Fields) -> Result<(), Fault> {
-    let spec = &context.config.kubelet;
-    if let Some(address) = spec.text("clusterDNS") {
-        fields.insert("clusterDNS", json!([address]));
-    }
-    if let Some(groups) = spec.text("enforceNodeAllocatable") {
-        let groups: Vec<&str> = groups.split(',').collect();
-        fields.insert("enforceNodeAllocatable", json!(groups));
-    }
-    for (key, separator) in [
-        ("evictionHard", '<'),
-        ("evictionSoft", '<'),
-        ("evictionSoftGracePeriod", '='),
-        ("evictionMinimumReclaim", '='),
-    ] {
-        fields.extend(pairs(context, key, separator)?.map(|value| (key, value)));
-    }
-    fields.extend(feature_gates(context)?.map(|gates| ("featureGates", gates)));
-    fields.extend(taints(context)?.map(|taints| ("registerWithTaints", taints)));
-    Ok(())
 }
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ fn words(context: &Context<'_>) -> Vec<String> {
     let mut flags = FlagSet::from_spec(&context.config.kubelet.flags());
     // A node may not give itself labels of its role; kops-controller gives it all of them.
     flags.remove("node-labels");
-    flags.set("hostname-override", context.node_name());
+    flags.set("hostname-override", &context.node_name);
     flags.set_default("runtime-request-timeout", RUNTIME_TIMEOUT);
     let mut words = flags.words();
     words.sort();

@@ -13,11 +13,8 @@ const STATE: &str = "/var/lib/kubelet";
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mut items = vec![context.place("kubelet", &program(context))?];
     let pods = context.config.kubelet.text("podManifestPath");
-    let mut directories: Vec<&str> = pods
-        .map(|path| path.trim_end_matches('/'))
-        .into_iter()
-        .collect();
-    directories.push(STATE);
+    let pods = pods.map(|path| path.trim_end_matches('/'));
+    let mut directories: Vec<&str> = pods.into_iter().chain([STATE]).collect();
     // An add-on writes its configuration there; kubenet's is a template of the runtime's.
     if !context.config.network.uses_kubenet {
         directories.push(CNI_CONFIGURATIONS);

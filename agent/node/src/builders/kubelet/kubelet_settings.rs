@@ -29,48 +29,37 @@ enum Form {
 }
 
 /// Settings that are taken over under their own names: those that kops has no flag for.
-const SETTINGS: &[(&str, Form)] = &[
-    ("allowedUnsafeSysctls", Form::Texts),
-    ("cgroupDriver", Form::Text),
-    ("cgroupRoot", Form::Text),
-    ("clusterDomain", Form::Text),
-    ("containerLogMaxFiles", Form::Number),
-    ("containerLogMaxSize", Form::Text),
-    ("cpuCFSQuota", Form::Truth),
-    ("cpuCFSQuotaPeriod", Form::Duration),
-    ("cpuManagerPolicy", Form::Text),
-    ("enableDebuggingHandlers", Form::Truth),
-    ("eventRecordQPS", Form::Number),
-    ("evictionMaxPodGracePeriod", Form::NotZero),
-    ("evictionPressureTransitionPeriod", Form::DurationOrZero),
-    ("failSwapOn", Form::Truth),
-    ("hairpinMode", Form::Text),
-    ("imageGCHighThresholdPercent", Form::Number),
-    ("imageGCLowThresholdPercent", Form::Number),
-    ("imageMaximumGCAge", Form::DurationOrZero),
-    ("kernelMemcgNotification", Form::True),
-    ("kubeReserved", Form::Map),
-    ("kubeReservedCgroup", Form::Text),
-    ("kubeletCgroups", Form::Text),
-    ("maxParallelImagePulls", Form::Number),
-    ("nodeLeaseDurationSeconds", Form::NotZero),
-    ("nodeStatusUpdateFrequency", Form::DurationOrZero),
-    ("podCIDR", Form::Text),
-    ("podPidsLimit", Form::Number),
-    ("protectKernelDefaults", Form::True),
-    ("readOnlyPort", Form::NotZero),
-    ("registryPullQPS", Form::Number),
-    ("rotateCertificates", Form::True),
-    ("seccompDefault", Form::Truth),
-    ("serializeImagePulls", Form::Truth),
-    ("shutdownGracePeriod", Form::DurationOrZero),
-    ("shutdownGracePeriodCriticalPods", Form::DurationOrZero),
-    ("systemCgroups", Form::Text),
-    ("systemReserved", Form::Map),
-    ("systemReservedCgroup", Form::Text),
-    ("tlsCipherSuites", Form::Texts),
-    ("tlsMinVersion", Form::Text),
-    ("topologyManagerPolicy", Form::Text),
+const SETTINGS: [(Form, &str); 9] = [
+    (
+        Form::Text,
+        "cgroupDriver cgroupRoot clusterDomain containerLogMaxSize cpuManagerPolicy hairpinMode kubeReservedCgroup \
+         kubeletCgroups podCIDR systemCgroups systemReservedCgroup tlsMinVersion topologyManagerPolicy",
+    ),
+    (
+        Form::Truth,
+        "cpuCFSQuota enableDebuggingHandlers failSwapOn seccompDefault serializeImagePulls",
+    ),
+    (
+        Form::True,
+        "kernelMemcgNotification protectKernelDefaults rotateCertificates",
+    ),
+    (
+        Form::Number,
+        "containerLogMaxFiles eventRecordQPS imageGCHighThresholdPercent imageGCLowThresholdPercent \
+         maxParallelImagePulls podPidsLimit registryPullQPS",
+    ),
+    (
+        Form::NotZero,
+        "evictionMaxPodGracePeriod nodeLeaseDurationSeconds readOnlyPort",
+    ),
+    (Form::Duration, "cpuCFSQuotaPeriod"),
+    (
+        Form::DurationOrZero,
+        "evictionPressureTransitionPeriod imageMaximumGCAge nodeStatusUpdateFrequency shutdownGracePeriod \
+         shutdownGracePeriodCriticalPods",
+    ),
+    (Form::Texts, "allowedUnsafeSysctls tlsCipherSuites"),
+    (Form::Map, "kubeReserved systemReserved"),
 ];
 
 /// Durations that the spec has as flags or not at all. Zero is kubelet's word for its own default, and a flag wins over the
@@ -90,9 +79,9 @@ const ZERO: &[&str] = &[
 
 pub(super) fn take_over(spec: &Section) -> Fields {
     let mut fields = Fields::new();
-    for (key, form) in SETTINGS {
-        if let Some(value) = read(spec, key, *form) {
-            fields.insert(key, value);
+    for (form, keys) in SETTINGS {
+        for key in keys.split_whitespace() {
+            fields.extend(read(spec, key, form).map(|value| (key, value)));
         }
     }
     for key in ZERO {
@@ -156,7 +145,10 @@ mod tests {
 
     #[test]
     fn every_setting_that_is_no_flag_is_in_the_configuration() {
-        let mut read: Vec<&str> = SETTINGS.iter().map(|(key, _)| *key).collect();
+        let keys = SETTINGS
+            .iter()
+            .flat_map(|(_, keys)| keys.split_whitespace());
+        let mut read: Vec<&str> = keys.collect();
         read.extend(ELSEWHERE.split(' '));
         read.extend(UNREAD);
         let unique: BTreeSet<&str> = read.iter().copied().collect();

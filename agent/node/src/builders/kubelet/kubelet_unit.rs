@@ -20,21 +20,21 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         context.srv("kubelet-server.crt"),
         program(context),
     ]);
-    let unit = if context.is_warming() {
-        Unit {
-            state: UnitState::Stopped,
-            autostart: Autostart::Disabled,
-            ..unit
-        }
-    } else {
-        unit
+    let (state, autostart) = match context.is_warming() {
+        true => (UnitState::Stopped, Autostart::Disabled),
+        false => (UnitState::Running, Autostart::Enabled),
     };
-    Ok(vec![Item::Unit(unit)])
+    Ok(vec![Item::Unit(Unit {
+        state,
+        autostart,
+        ..unit
+    })])
 }
 
 fn text(context: &Context<'_>) -> String {
     let group = context.config.kubelet.text("kubeletCgroups");
     let slice = group.map(slices::unit_name);
+    let start = format!("{} \"$DAEMON_ARGS\"", program(context));
     UnitText::new()
         .section("Unit")
         .set("Description", "Kubernetes Kubelet Server")
@@ -43,10 +43,7 @@ fn text(context: &Context<'_>) -> String {
         .section("Service")
         .set("EnvironmentFile", KUBELET_ENVIRONMENT)
         .comment("systemd takes the quotes off and splits the variable into words.")
-        .set(
-            "ExecStart",
-            &format!("{} \"$DAEMON_ARGS\"", program(context)),
-        )
+        .set("ExecStart", &start)
         .set("Restart", "always")
         .set("RestartSec", "2s")
         .comment("Never give up.")

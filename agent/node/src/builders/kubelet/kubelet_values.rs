@@ -9,10 +9,6 @@ use std::collections::BTreeMap;
 const EFFECTS: &[&str] = &["NoExecute", "NoSchedule", "PreferNoSchedule"];
 
 /// A text such as `memory.available<100Mi,nodefs.available<10%` as a map; `None` where it is not given.
-///
-/// # Errors
-///
-/// `config.wrong-type` where a part has no separator.
 pub(super) fn pairs(
     context: &Context<'_>,
     key: &str,
@@ -34,10 +30,6 @@ pub(super) fn pairs(
 }
 
 /// The feature gates, which the spec writes as texts; `None` where there are none.
-///
-/// # Errors
-///
-/// `config.wrong-type` where a gate is neither true nor false in any spelling that Go reads.
 pub(super) fn feature_gates(context: &Context<'_>) -> Result<Option<Value>, Fault> {
     const KEY: &str = "featureGates";
     let mut found = Map::new();
@@ -57,10 +49,6 @@ pub(super) fn feature_gates(context: &Context<'_>) -> Result<Option<Value>, Faul
 }
 
 /// The taints the node registers itself with; `None` where there are none.
-///
-/// # Errors
-///
-/// `config.wrong-type` where a text is no taint. With an effect that nobody knows the API server would refuse the node.
 pub(super) fn taints(context: &Context<'_>) -> Result<Option<Value>, Fault> {
     const KEY: &str = "taints";
     let mut found = Vec::new();

@@ -16,10 +16,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         && !context.is_ipv6_only()
         && wireguard != Some(false);
     let package = Package::required("wireguard").proven_by(["/usr/bin/wg"]);
-    Ok(is_wanted
-        .then_some(Item::Package(package))
-        .into_iter()
-        .collect())
+    let package = is_wanted.then_some(Item::Package(package));
+    Ok(package.into_iter().collect())
 }
 
 #[cfg(test)]

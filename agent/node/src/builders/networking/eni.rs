@@ -5,11 +5,10 @@
 //! away what it did not make itself. Which rows a network needs is [`rows`]; a row does nothing on distributions without its
 //! service. Restarts of systemd-networkd are paid after all packages are installed (ADR 0017).
 
-use super::primary_interface::primary_interface;
 use crate::builders::Context;
 use crate::config::current::Provider;
 use crate::distribution::{Distribution, Project};
-use quake_model::fault::Fault;
+use quake_model::fault::{Code, Fault};
 use quake_model::item::{File, Item, Reaction};
 
 /// A row: the file on this distribution, if any.
@@ -66,8 +65,13 @@ fn restart_networkd() -> Reaction {
     Reaction::RestartUnit("systemd-networkd.service".to_owned())
 }
 
-fn run(words: &[&str]) -> Reaction {
-    Reaction::Run(words.iter().map(|word| (*word).to_owned()).collect())
+fn run(command: &str) -> Reaction {
+    Reaction::Run(command.split(' ').map(str::to_owned).collect())
+}
+
+/// Only a shell knows what there is.
+fn shell(script: &str) -> Reaction {
+    Reaction::Run(["sh", "-c", script].map(str::to_owned).into())
 }
 
 /// amazon-ec2-net-utils asks the metadata every minute for the addresses of each interface, and makes those of pods the
@@ -81,26 +85,9 @@ fn policy_routes(context: &Context<'_>) -> Result<Option<File>, Fault> {
     }
     let file = File::plain("/etc/udev/rules.d/99-vpc-policy-routes.rules", TEXT)
         .then(Reaction::ReloadUdev)
-        .then(run(&[
-            "systemctl",
-            "stop",
-            "refresh-policy-routes@*.timer",
-            "refresh-policy-routes@*.service",
-            "policy-routes@*.service",
-        ]))
-        .then(run(&[
-            "systemctl",
-            "mask",
-            "refresh-policy-routes@.timer",
-            "refresh-policy-routes@.service",
-            "policy-routes@.service",
-        ]))
-        // Only a shell knows which interfaces there are.
-        .then(run(&[
-            "sh",
-            "-c",
-            "rm -f /run/systemd/network/*/ec2net_alias.conf",
-        ]))
+        .then(run("systemctl stop refresh-policy-routes@*.timer refresh-policy-routes@*.service policy-routes@*.service"))
+        .then(run("systemctl mask refresh-policy-routes@.timer refresh-policy-routes@.service policy-routes@.service"))
+        .then(shell("rm -f /run/systemd/network/*/ec2net_alias.conf"))
         // It forgets the addresses that it read there.
         .then(restart_networkd());
     Ok(Some(file))
@@ -200,20 +187,27 @@ fn cloud_setup(context: &Context<'_>) -> Result<Option<File>, Fault> {
     let is_wanted = distribution.project == Project::Rhel && distribution.version == (9, 0);
     let file = File::plain("/etc/kops/nm-cloud-setup-disabled", TEXT)
         // A pattern, which may fit nothing: not every image has the package.
-        .then(run(&["systemctl", "stop", "nm-cloud-setup.*"]))
-        .then(run(&[
-            "systemctl",
-            "mask",
-            "nm-cloud-setup.service",
-            "nm-cloud-setup.timer",
-        ]))
+        .then(run("systemctl stop nm-cloud-setup.*"))
+        .then(run("systemctl mask nm-cloud-setup.service nm-cloud-setup.timer"))
         // To bring a connection up again drops what was added to it since it came up.
-        .then(run(&[
-            "sh",
-            "-c",
-            "nmcli -t -f UUID connection show --active | while read -r id; do nmcli connection up uuid \"$id\"; done",
-        ]));
+        .then(shell("nmcli -t -f UUID connection show --active | while read -r id; do nmcli connection up uuid \"$id\"; done"));
     Ok(is_wanted.then_some(file))
+}
+
+/// The name of the physical interface that has the address the metadata gives the primary one.
+fn primary_interface<'a>(context: &Context<'a>) -> Result<&'a str, Fault> {
+    let (machine, mac) = (context.machine, &context.instance.mac);
+    let fitting = machine.interfaces.iter();
+    let fitting = fitting.filter(|(_, found)| found.eq_ignore_ascii_case(mac));
+    let names: Vec<&str> = fitting.map(|(name, _)| name.as_str()).collect();
+    let [name] = names[..] else {
+        let seen: Vec<&str> = machine.interfaces.keys().map(String::as_str).collect();
+        let summary = format!("{} physical interfaces have the address {mac}", names.len());
+        return Err(Fault::new(Code::NetworkUnreadable, summary)
+            .seen("mac", mac)
+            .seen("interfaces", seen.join(" ")));
+    };
+    Ok(name)
 }
 
 #[cfg(test)]

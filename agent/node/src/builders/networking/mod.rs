@@ -7,7 +7,6 @@ mod cni_plugins;
 mod eni;
 mod ipv6_prefix;
 mod kube_router;
-mod primary_interface;
 
 use super::builder::{Builder, group};
 

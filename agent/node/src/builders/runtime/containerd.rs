@@ -26,13 +26,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     }
     let mut items = programs(context)?;
     items.push(container_runner(context)?);
-    let flags: Vec<String> = context
-        .config
-        .containerd
-        .flags()
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let flags = context.config.containerd.flags();
+    let flags: Vec<String> = flags.iter().map(ToString::to_string).collect();
     let environment = format!("CONTAINERD_OPTS={}\n", flags.join(" "));
     let endpoint = "runtime-endpoint: unix:///run/containerd/containerd.sock\n";
     let files = [
@@ -43,7 +38,9 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         File::present("/etc/environment"),
     ];
     items.extend(files.map(Item::File));
-    items.push(Item::Unit(unit(context)));
+    let unit = context.unit("containerd.service", containerd_unit::text(context));
+    let unit = unit.reading([CONTAINERD_CONFIG, ENVIRONMENT, "/usr/bin/containerd"]);
+    items.push(Item::Unit(unit));
     Ok(items)
 }
 
@@ -69,12 +66,6 @@ fn container_runner(context: &Context<'_>) -> Result<Item, Fault> {
         return Err(context.no_asset("runc"));
     };
     context.place(&asset.name, "/usr/sbin/runc")
-}
-
-fn unit(context: &Context<'_>) -> Unit {
-    context
-        .unit("containerd.service", containerd_unit::text(context))
-        .reading([CONTAINERD_CONFIG, ENVIRONMENT, "/usr/bin/containerd"])
 }
 
 /// The distribution's unit, told to read our configuration.

@@ -13,6 +13,11 @@ use serde_json::{Map, Value, json};
 /// The platform that gVisor runs on where the spec names none.
 const GVISOR_PLATFORM: &str = "systrap";
 
+/// The plugin of version 2, and the two that it became.
+const V1: &str = "io.containerd.grpc.v1.cri";
+const IMAGES: &str = "io.containerd.cri.v1.images";
+const RUNTIME: &str = "io.containerd.cri.v1.runtime";
+
 /// The configuration: the operator's own where the spec has one, else what the spec asks for, with the operator's additions.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if is_skipped(context) {
@@ -35,43 +40,20 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     Ok(items)
 }
 
-/// Where settings are in a version of the file.
-struct Layout {
-    version: u32,
-    images: &'static str,
-    runtime: &'static str,
-    sandbox: &'static [&'static str],
-}
-
-/// The layout for the containerd that the spec names.
+/// The version of the file for the containerd that the spec names.
 ///
 /// 1.x reads version 2 at most, 2.0 split the plugin in two, and 2.1 and 2.2 refuse version 4; 2.3 reads
 /// drop-ins of no newer version than the file's. Every containerd reads version 2, so a spec that names no
 /// containerd gets it (`useContainerdConfigV3`, `nodeup/pkg/model/containerd.go`, kops v1.36.2). A
 /// distribution may bring another containerd than the spec names; kops names 1.7 where Kubernetes is older
 /// than 1.32, and such an image brings one that reads version 2, but perhaps not 4.
-fn layout(context: &Context<'_>) -> Layout {
+fn version(context: &Context<'_>) -> u32 {
     let named = context.config.containerd.text("version");
-    let named = named.filter(|named| !named.is_empty());
-    let version = match named.map(numbers) {
+    match named.map(numbers) {
         None => 2,
         Some(Some(version)) if version < (2, 0) => 2,
         Some(Some(version)) if version >= (2, 3) && !context.distribution.brings_containerd() => 4,
         Some(_) => 3,
-    };
-    match version {
-        2 => Layout {
-            version,
-            images: "io.containerd.grpc.v1.cri",
-            runtime: "io.containerd.grpc.v1.cri",
-            sandbox: &["sandbox_image"],
-        },
-        _ => Layout {
-            version,
-            images: "io.containerd.cri.v1.images",
-            runtime: "io.containerd.cri.v1.runtime",
-            sandbox: &["pinned_images", "sandbox"],
-        },
     }
 }
 
@@ -84,42 +66,32 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
 
 fn configuration(context: &Context<'_>) -> Result<String, Fault> {
     let section = &context.config.containerd;
-    let layout = layout(context);
-    let mut root = Map::new();
-    root.insert("version".to_owned(), layout.version.into());
-    let mut plugins = Map::new();
-    let (mut images, mut runtime) = (Map::new(), Map::new());
+    let version = version(context);
+    let (images, runtime, sandbox): (_, _, &[&str]) = match version {
+        2 => (V1, V1, &["sandbox_image"]),
+        _ => (IMAGES, RUNTIME, &["pinned_images", "sandbox"]),
+    };
+    let mut root = Map::from_iter([("version".to_owned(), version.into())]);
+    let mut add_plugin = |plugin: &str, path: &[&str], value: Value| {
+        set(&mut root, &[&["plugins", plugin][..], path].concat(), value);
+    };
     if let Some(image) = section.text("sandboxImage") {
-        set(&mut images, layout.sandbox, image.into());
+        add_plugin(images, sandbox, image.into());
     }
     if !section.lists("registryMirrors").is_empty() {
-        set(
-            &mut images,
-            &["registry", "config_path"],
-            REGISTRY_HOSTS.into(),
-        );
+        add_plugin(images, &["registry", "config_path"], REGISTRY_HOSTS.into());
     }
     if section.is_set("selinuxEnabled") {
-        runtime.insert("enable_selinux".to_owned(), true.into());
+        add_plugin(runtime, &["enable_selinux"], true.into());
     }
     if context.config.network.uses_kubenet {
-        set(
-            &mut runtime,
-            &["cni", "conf_template"],
-            NETWORK_TEMPLATE.into(),
-        );
+        add_plugin(runtime, &["cni", "conf_template"], NETWORK_TEMPLATE.into());
     }
     let runtimes = json!({"default_runtime_name": "runc", "runtimes": runtimes(context)});
-    runtime.insert("containerd".to_owned(), runtimes);
-    for (name, part) in [(layout.images, images), (layout.runtime, runtime)] {
-        for (key, value) in part {
-            set(&mut plugins, &[name, &key], value);
-        }
-    }
+    add_plugin(runtime, &["containerd"], runtimes);
     if let Some(nri) = node_resource_interface(section) {
-        plugins.insert("io.containerd.nri.v1.nri".to_owned(), nri);
+        add_plugin("io.containerd.nri.v1.nri", &[], nri);
     }
-    root.insert("plugins".to_owned(), plugins.into());
     add(&context.config.source, section, &mut root)?;
     let mark = "# Written by quake-agent; changes are lost at the next boot.\n";
     Ok(mark.to_owned() + &toml_text::document(&root))
@@ -168,11 +140,7 @@ fn add(source: &str, section: &Section, root: &mut Map<String, Value>) -> Result
     let mut entries: Vec<&(Key, Yaml)> = additions.map_or(&[][..], Yaml::entries).iter().collect();
     entries.sort_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     for (key, node) in entries {
-        let path = split(&key.name);
-        let path: Option<Vec<&str>> = path
-            .as_ref()
-            .map(|path| path.iter().map(String::as_str).collect());
-        let done = path.is_some_and(|path| set(root, &path, addition(node)));
+        let done = split(&key.name).is_some_and(|path| set(root, &path, addition(node)));
         if !done {
             let summary = format!("{:?} is not a path of containerd's configuration", key.name);
             let fault = key.fault(source, Code::ConfigWrongType, summary);
@@ -195,7 +163,7 @@ fn addition(node: &Yaml) -> Value {
 }
 
 /// Splits a path at its dots but for those within quotes, which stand around a whole part; `None` where they do not.
-fn split(path: &str) -> Option<Vec<String>> {
+fn split(path: &str) -> Option<Vec<&str>> {
     let mut parts = Vec::new();
     let mut rest = path;
     loop {
@@ -206,7 +174,7 @@ fn split(path: &str) -> Option<Vec<String>> {
         if part.is_empty() || part.contains('"') {
             return None;
         }
-        parts.push(part.to_owned());
+        parts.push(part);
         match after.strip_prefix('.') {
             Some(next) => rest = next,
             None => return after.is_empty().then_some(parts),

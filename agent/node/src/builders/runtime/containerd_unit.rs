@@ -6,6 +6,9 @@ use crate::builders::layout::CONTAINERD_CONFIG;
 use crate::distribution::Packaging;
 use quake_formats::unit_text::UnitText;
 
+const RESTORE_RUNC: &str = "/bin/sh -c 'restorecon -v /usr/sbin/runc'";
+const RESTORE_CONTAINERD: &str = "/bin/sh -c 'restorecon -v /usr/bin/containerd*'";
+
 pub(super) fn text(context: &Context<'_>) -> String {
     let is_rpm = context.distribution.packaging() == Packaging::Rpm;
     let restores = is_rpm && context.config.containerd.is_set("selinuxEnabled");
@@ -17,16 +20,8 @@ pub(super) fn text(context: &Context<'_>) -> String {
         .set("Documentation", "https://containerd.io")
         .set("After", "network.target dbus.service")
         .section("Service")
-        .set_if(
-            restores,
-            "ExecStartPre",
-            "/bin/sh -c 'restorecon -v /usr/sbin/runc'",
-        )
-        .set_if(
-            restores,
-            "ExecStartPre",
-            "/bin/sh -c 'restorecon -v /usr/bin/containerd*'",
-        )
+        .set_optional("ExecStartPre", restores.then_some(RESTORE_RUNC))
+        .set_optional("ExecStartPre", restores.then_some(RESTORE_CONTAINERD))
         .set("EnvironmentFile", ENVIRONMENT)
         .set("EnvironmentFile", "/etc/environment")
         .comment("The module may be built in.")

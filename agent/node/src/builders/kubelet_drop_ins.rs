@@ -39,7 +39,7 @@ const UNIT: &str = "kubelet.service";
 const DROP_IN: &str = "kubelet.service.d/20-config-dir.conf";
 
 /// Adds the directory and the flag, if kubelet knows the flag without a feature gate (1.30) and the node does not set it.
-pub(super) fn add(spec: &mut NodeSpec) {
+pub(crate) fn add(spec: &mut NodeSpec) {
     if !spec.kubernetes.at_least(1, 30) || spec.kubelet.flag("config-dir").is_some() {
         return;
     }
