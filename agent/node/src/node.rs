@@ -1,7 +1,6 @@
 //! The inputs of a node, from either kops generation, and the spec that follows from them.
 
-use crate::builders::legacy::node_object::node_object;
-use crate::builders::legacy::{self, conditions, network, units};
+use crate::builders::legacy::{self, conditions, network, node_object, units};
 use crate::builders::{self, kubelet_drop_ins};
 use crate::credentials::{self, WantedKeypair, WantedSecret};
 use crate::plan_inputs::PlanInputs;

@@ -4,12 +4,13 @@ use crate::location::Location;
 use serde::Serialize;
 
 /// Who makes and runs etcd's pods.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EtcdProvider {
     /// The agent writes etcd's static pods itself, as protokube did.
     Legacy,
     /// etcd-manager does, from a manifest in the state store.
+    #[default]
     Manager,
 }
 
@@ -25,7 +26,7 @@ pub struct EtcdMember {
 }
 
 /// One etcd cluster: `main` or `events`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct EtcdCluster {
     /// `main`, `events`, …
     pub name: String,

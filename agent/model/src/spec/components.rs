@@ -27,16 +27,6 @@ impl std::fmt::Display for Flag {
     }
 }
 
-/// A health check over HTTP on the node itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Probe {
-    /// The path, such as `/healthz`.
-    pub path: String,
-    pub port: u16,
-    /// Whether it is served over TLS.
-    pub tls: bool,
-}
-
 /// A component that runs as a static pod.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 pub struct Component {

@@ -10,8 +10,7 @@ mod node;
 pub use assets::{AssetKind, AssetSpec};
 pub use cluster::{EtcdCluster, EtcdMember, EtcdProvider, NetworkMode, Networking};
 pub use components::{
-    Component, ControlPlane, DockerRuntime, FileAsset, Flag, Hook, HookKind, Kubelet, Probe,
-    Runtime,
+    Component, ControlPlane, DockerRuntime, FileAsset, Flag, Hook, HookKind, Kubelet, Runtime,
 };
 pub use images::{ArchivedImage, ImageRuntime, ImageSpec};
 pub use names::{InternalNames, NamesPlace};

@@ -8,15 +8,10 @@ use super::control_plane::etcd_manifest_path;
 use super::manager_flags::ManagerFlags;
 use crate::config::current::read_cluster;
 use quake_model::fault::{Code, Fault};
-use quake_model::spec::{EtcdCluster, EtcdProvider};
+use quake_model::spec::EtcdCluster;
 
 /// The etcd clusters that this node runs members of; none on other nodes, and none while an instance of a warm pool is
 /// prepared. A store without the cluster's object leaves the members to the volumes' tags.
-///
-/// # Errors
-///
-/// Every error of reading the cluster; `config.etcd-disagrees` where a manifest's flags name other volumes than the ones
-/// that kops makes for its etcd cluster, or an etcd cluster that the stored cluster does not have.
 pub(super) fn etcd_clusters(context: &Context<'_>) -> Result<Vec<EtcdCluster>, Fault> {
     if !context.runs_etcd() {
         return Ok(Vec::new());
@@ -35,7 +30,11 @@ pub(super) fn etcd_clusters(context: &Context<'_>) -> Result<Vec<EtcdCluster>, F
             return Err(disagrees(&source, summary).seen("flag", format!("--volume-tag={tag}")));
         }
         let found = match &stored {
-            None => unnamed(name),
+            // Nothing but its name is known.
+            None => EtcdCluster {
+                name: name.to_owned(),
+                ..EtcdCluster::default()
+            },
             Some(stored) => {
                 let mut all = stored.etcd.clusters.iter();
                 let found = all.find(|cluster| cluster.name == name).cloned();
@@ -52,19 +51,6 @@ pub(super) fn etcd_clusters(context: &Context<'_>) -> Result<Vec<EtcdCluster>, F
     }
     clusters.sort_by_key(|cluster| cluster.name != "main");
     Ok(clusters)
-}
-
-/// An etcd cluster of which nothing but the name is known.
-fn unnamed(name: &str) -> EtcdCluster {
-    EtcdCluster {
-        name: name.to_owned(),
-        members: Vec::new(),
-        version: String::new(),
-        image: String::new(),
-        provider: EtcdProvider::Manager,
-        backup_store: None,
-        manifest: None,
-    }
 }
 
 fn disagrees(source: &str, summary: String) -> Fault {

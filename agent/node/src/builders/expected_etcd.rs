@@ -33,9 +33,7 @@ fn complete_one(member: &mut ExpectedMember, spec: &NodeSpec, path: &str, flags:
 }
 
 fn client_of(port: u16, certificate: &str) -> ExpectedClient {
-    let folder = certificate
-        .rsplit_once('/')
-        .map_or("", |(folder, _)| folder);
+    let (folder, _) = certificate.rsplit_once('/').unwrap_or_default();
     let stem = certificate.trim_end_matches(".crt");
     ExpectedClient {
         port,

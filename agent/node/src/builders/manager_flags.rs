@@ -63,16 +63,11 @@ impl ManagerFlags {
         let own = member_tag(etcd);
         let owned = format!("kubernetes.io/cluster/{cluster}=owned");
         let named = format!("{CLUSTER_TAG}={cluster}");
-        let is_expected = |tag: &&String| {
-            let of_role = CONTROL_PLANE_TAGS
-                .iter()
-                .any(|key| **tag == format!("{key}=1"));
-            **tag == own || **tag == owned || **tag == named || of_role
-        };
-        self.tags
-            .iter()
-            .find(|tag| !is_expected(tag))
-            .map(String::as_str)
+        let mut expected = vec![own, owned, named];
+        expected.extend(CONTROL_PLANE_TAGS.iter().map(|key| format!("{key}=1")));
+        let mut tags = self.tags.iter();
+        let found = tags.find(|tag| !expected.contains(tag));
+        found.map(String::as_str)
     }
 
     /// Where etcd-manager itself looks for backups.

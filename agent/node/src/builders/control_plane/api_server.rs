@@ -1,8 +1,9 @@
 //! kube-apiserver's pod, on the control plane and on nodes that run an API server alone.
 
-use super::static_pod::ComponentPod;
+use super::static_pod::{component_pod, items, read_public_ca_bundle};
 use super::{api_server_flags, sidecar};
 use crate::builders::Context;
+use crate::builders::legacy::StaticPod;
 use crate::config::current::Section;
 use quake_formats::yaml::Yaml;
 use quake_model::fault::Fault;
@@ -31,31 +32,27 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let section = config.section("KubeAPIServer");
     let section = section.ok_or_else(|| context.missing(path))?;
 
-    let mut pod = ComponentPod::new(context, NAME, &section, path, "150m")?;
+    let (mut pod, _) = component_pod(context, NAME, &section, path, "150m")?;
     let port = section.integer("securePort").unwrap_or(SECURE_PORT);
-    pod.flags = api_server_flags::flags(context, config, &section);
-    pod.flags.set_default("secure-port", port.to_string());
+    let mut flags = api_server_flags::flags(context, config, &section);
+    flags.set_default("secure-port", port.to_string());
     // kops' sorting would put them before the issuer that signs, which must be the first.
     let issuers = section.texts("additionalServiceAccountIssuers").into_iter();
-    pod.arguments = issuers
-        .map(|issuer| format!("--service-account-issuer={issuer}"))
-        .collect();
-    pod.pod.annotations = annotations(context, config);
+    let issuers = issuers.map(|issuer| format!("--service-account-issuer={issuer}"));
+    pod.annotations = annotations(context, config);
     let variables = section.node().items_of("env").iter();
-    pod.pod
-        .environment
-        .splice(0..0, variables.map(Yaml::to_json));
+    pod.environment.splice(0..0, variables.map(Yaml::to_json));
     let sidecar = sidecar::read(context)?;
-    pod.pod.probes = probes(sidecar.is_none().then_some(port));
-    pod.pod.sidecar = sidecar.unwrap_or_default();
-    pod.pod.ports = vec![("https", port)];
+    pod.probes = probes(sidecar.is_none().then_some(port));
+    pod.sidecar = sidecar.unwrap_or_default();
+    pod.ports = vec![("https", port)];
     mount(&mut pod, context, &section);
-    Ok(pod.items().into())
+    Ok(items(context, pod, &flags, issuers.collect()))
 }
 
-fn mount(pod: &mut ComponentPod, context: &Context<'_>, section: &Section) {
+fn mount(pod: &mut StaticPod, context: &Context<'_>, section: &Section) {
     pod.write_log();
-    pod.read_public_ca_bundle(context);
+    read_public_ca_bundle(pod, context);
     pod.read("kubernetesca", &context.srv("ca.crt"));
     pod.read("srvkapi", &context.srv(NAME));
     pod.read("srvsshproxy", "/srv/sshproxy");
@@ -106,31 +103,26 @@ fn probes(port: Option<i64>) -> Vec<(&'static str, Value)> {
             json!({"host": "127.0.0.1", "path": path, "port": port, "scheme": "HTTPS"})
         }
     };
-    let liveness = json!({
-        "httpGet": get("/livez"),
-        "initialDelaySeconds": 10,
-        "timeoutSeconds": 15,
-        "failureThreshold": 8,
-        "periodSeconds": 10,
-    });
+    let late = |timeout: u32, failures: u32| {
+        json!({
+            "httpGet": get("/livez"),
+            "initialDelaySeconds": 10,
+            "timeoutSeconds": timeout,
+            "failureThreshold": failures,
+            "periodSeconds": 10,
+        })
+    };
     let readiness = json!({
         "httpGet": get("/healthz"),
         "timeoutSeconds": 15,
         "failureThreshold": 3,
         "periodSeconds": 1,
     });
-    // etcd may have to be found, mounted and elected first: five minutes, as kops gives it.
-    let startup = json!({
-        "httpGet": get("/livez"),
-        "initialDelaySeconds": 10,
-        "timeoutSeconds": 300,
-        "failureThreshold": 30,
-        "periodSeconds": 10,
-    });
     vec![
-        ("livenessProbe", liveness),
+        ("livenessProbe", late(15, 8)),
         ("readinessProbe", readiness),
-        ("startupProbe", startup),
+        // etcd may have to be found, mounted and elected first: five minutes, as kops gives it.
+        ("startupProbe", late(300, 30)),
     ]
 }
 

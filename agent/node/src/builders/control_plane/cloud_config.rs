@@ -11,26 +11,26 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         return Ok(Vec::new());
     }
     let config = &context.config.whole;
-    let ingress = config.boolean("disableSecurityGroupIngress");
-    let text = |key: &str| config.text(key).map(str::to_owned);
-    let one = [
-        (
-            "DisableSecurityGroupIngress",
-            ingress.map(|it| it.to_string()),
-        ),
-        ("ElbSecurityGroup", text("elbSecurityGroup")),
-        ("NLBSecurityGroupMode", text("nlbSecurityGroupMode")),
-    ];
-    let one = one
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)));
-    let families = config.texts("nodeIPFamilies").into_iter();
-    let families = families.map(|family| ("NodeIPFamilies", family.to_owned()));
-    let lines: Vec<String> = one
-        .chain(families)
-        .map(|(name, value)| format!("{name} = {value}"))
-        .collect();
-    let text = format!("[global]\n{}\n", lines.join("\n"));
+    let mut text = String::from("[global]\n");
+    let mut add = |name: &str, value: &str| text.push_str(&format!("{name} = {value}\n"));
+    if let Some(is_disabled) = config.boolean("disableSecurityGroupIngress") {
+        add("DisableSecurityGroupIngress", &is_disabled.to_string());
+    }
+    for (name, key) in [
+        ("ElbSecurityGroup", "elbSecurityGroup"),
+        ("NLBSecurityGroupMode", "nlbSecurityGroupMode"),
+    ] {
+        if let Some(value) = config.text(key) {
+            add(name, value);
+        }
+    }
+    for family in config.texts("nodeIPFamilies") {
+        add("NodeIPFamilies", family);
+    }
+    // As nodeup writes an empty one.
+    if text.ends_with("]\n") {
+        text.push('\n');
+    }
     Ok(vec![Item::File(File::plain(CLOUD_CONFIG, text))])
 }
 

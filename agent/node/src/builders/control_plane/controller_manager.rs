@@ -1,6 +1,6 @@
 //! kube-controller-manager's pod.
 
-use super::static_pod::ComponentPod;
+use super::static_pod::{control_plane_pod, items, read_public_ca_bundle};
 use crate::builders::Context;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
@@ -15,11 +15,10 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let (mut pod, _) = ComponentPod::of_control_plane(context, NAME, "KubeControllerManager")?;
+    let (mut pod, mut flags, _) = control_plane_pod(context, NAME, "KubeControllerManager")?;
     let plugins = context.config.kubelet.text("volumePluginDirectory");
     let plugins = plugins.unwrap_or(context.distribution.volume_plugins());
     let file = |name: &str| context.srv(&format!("{NAME}/{name}"));
-    let flags = &mut pod.flags;
     flags.set("root-ca-file", context.srv("ca.crt"));
     flags.set(
         "service-account-private-key-file",
@@ -30,15 +29,15 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     flags.set("flex-volume-plugin-dir", plugins);
     flags.set("kubeconfig", format!("{HOME}/kubeconfig"));
 
-    pod.pod.live_at("/healthz", 10257, true, 15);
+    pod.live_at("/healthz", 10257, true, 15);
     pod.write_log();
-    pod.read_public_ca_bundle(context);
+    read_public_ca_bundle(&mut pod, context);
     pod.read("cabundle", &context.srv("ca.crt"));
     pod.read("srvkcm", &context.srv(NAME));
     pod.read("varlibkcm", HOME);
     // At the host's own path, so that a `DaemonSet` can bring a plugin.
     pod.write("volplugins", plugins);
-    Ok(pod.items().into())
+    Ok(items(context, pod, &flags, Vec::new()))
 }
 
 #[cfg(test)]

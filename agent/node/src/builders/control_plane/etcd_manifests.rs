@@ -16,19 +16,15 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
         return Ok(Vec::new());
     }
     let locations = &context.config.etcd_manifests;
-    let mut items: Vec<Item> = locations
-        .iter()
-        .map(|location| {
-            let bytes = context.objects.manifest(location)?;
-            let file = File::plain(&manifest_path(location), Contents(bytes.to_vec()));
-            Ok(Item::File(file.mode(0o440)))
-        })
-        .collect::<Result<_, Fault>>()?;
+    let mut items = Vec::new();
+    for location in locations {
+        let bytes = context.objects.manifest(location)?;
+        let file = File::plain(&manifest_path(location), Contents(bytes.to_vec()));
+        items.push(Item::File(file.mode(0o440)));
+    }
     if !locations.is_empty() {
-        items.push(Item::File(File::plain(
-            REMOVED_AT_BOOT,
-            removals(locations),
-        )));
+        let file = File::plain(REMOVED_AT_BOOT, removals(locations));
+        items.push(Item::File(file));
     }
     Ok(items)
 }

@@ -1,6 +1,6 @@
 //! kube-scheduler's pod and its configuration.
 
-use super::static_pod::ComponentPod;
+use super::static_pod::{control_plane_pod, items};
 use crate::builders::Context;
 use crate::builders::legacy::variable;
 use crate::config::current::Section;
@@ -22,34 +22,25 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let (pod, section) = ComponentPod::of_control_plane(context, NAME, "KubeScheduler")?;
-    let mut items: Vec<Item> = complete(context, pod, &section).items().into();
-    let assets = &context.config.file_assets;
-    if !assets
-        .iter()
-        .any(|asset| asset.text("path") == Some(CONFIG))
-    {
-        let file = File::plain(CONFIG, configuration(&section)).mode(0o400);
-        items.push(Item::File(file));
-    }
-    Ok(items)
-}
-
-fn complete(context: &Context<'_>, mut pod: ComponentPod, section: &Section) -> ComponentPod {
-    let flags = &mut pod.flags;
+    let (mut pod, mut flags, section) = control_plane_pod(context, NAME, "KubeScheduler")?;
     flags.set("config", CONFIG);
     // A scheduler that starts before the API server waits for it rather than refuse its clients for ever.
     flags.set("authentication-tolerate-lookup-failure", "false");
     flags.set("authentication-skip-lookup", "false");
-    if let Some(most) = section.text("maxPersistentVolumes") {
-        let most = variable("KUBE_MAX_PD_VOLS", most);
-        pod.pod.environment.push(most);
-    }
-    pod.pod.live_at("/healthz", 10259, true, 15);
+    let most = section.text("maxPersistentVolumes");
+    pod.environment
+        .extend(most.map(|most| variable("KUBE_MAX_PD_VOLS", most)));
+    pod.live_at("/healthz", 10259, true, 15);
     pod.read("varlibkubescheduler", HOME);
     pod.read("srvscheduler", &context.srv(NAME));
     pod.write_log();
-    pod
+    let mut items = items(context, pod, &flags, Vec::new());
+    let mut assets = context.config.file_assets.iter();
+    if assets.all(|asset| asset.text("path") != Some(CONFIG)) {
+        let file = File::plain(CONFIG, configuration(&section)).mode(0o400);
+        items.push(Item::File(file));
+    }
+    Ok(items)
 }
 
 /// How it reaches the API server, and how often.

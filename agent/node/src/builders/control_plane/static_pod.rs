@@ -3,15 +3,14 @@
 
 use crate::builders::Context;
 use crate::builders::layout;
-use crate::builders::legacy::{Command, HostPath, Priority, StaticPod, variable};
+use crate::builders::legacy::{CLUSTER_CRITICAL, Command, StaticPod, variable};
 use crate::config::EgressProxy;
 use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
 use quake_model::fault::Fault;
-use quake_model::item::{File, Item};
+use quake_model::item::{File, Item, Source};
 use quake_model::spec::KubernetesVersion;
-use quake_model::step::Visibility;
 use serde_json::{Value, json};
 
 /// The static pod called `name`, where kubelet looks for it.
@@ -19,129 +18,80 @@ pub(in crate::builders) fn manifest_path(name: &str) -> String {
     format!("/etc/kubernetes/manifests/{name}.manifest")
 }
 
-/// A component's static pod under construction.
-#[derive(Debug)]
-pub(super) struct ComponentPod {
-    name: &'static str,
-    version: KubernetesVersion,
-    pub(super) flags: FlagSet,
-    /// What follows the flags.
-    pub(super) arguments: Vec<String>,
-    /// All else that it is.
-    pub(super) pod: StaticPod,
+/// A pod of the component that `section`, at `path` of the configuration, describes, with its flags, its image, its
+/// resources (`cpu` where it requests none), and what every pod of this node has; `config.missing-key` where the section
+/// names no image.
+pub(super) fn component_pod(
+    context: &Context<'_>,
+    name: &str,
+    section: &Section,
+    path: &str,
+    cpu: &str,
+) -> Result<(StaticPod, FlagSet), Fault> {
+    let mut component = section.component();
+    if component.image.is_empty() {
+        return Err(context.missing(&format!("{path}.image")));
+    }
+    component.image = context.image(&component.image);
+    let command = Command::default();
+    let mut pod = StaticPod::for_component(name, &component, command, CLUSTER_CRITICAL);
+    pod.default_cpu(cpu);
+    let proxy = context.config.network.egress_proxy.as_ref();
+    let settings = proxy.into_iter().flat_map(EgressProxy::variables);
+    pod.environment = settings
+        .map(|(name, value)| variable(name, &value))
+        .collect();
+    pod.host_label = host_label(context);
+    Ok((pod, FlagSet::from_spec(&component.flags)))
 }
 
-impl ComponentPod {
-    /// A pod of the component that `section`, at `path` of the configuration, describes; with its image, its resources
-    /// (`cpu` where it requests none), and what every pod of this node has.
-    ///
-    /// # Errors
-    ///
-    /// `config.missing-key` where the section names no image.
-    pub(super) fn new(
-        context: &Context<'_>,
-        name: &'static str,
-        section: &Section,
-        path: &str,
-        cpu: &str,
-    ) -> Result<Self, Fault> {
-        let mut component = section.component();
-        if component.image.is_empty() {
-            return Err(context.missing(&format!("{path}.image")));
-        }
-        component.image = context.image(&component.image);
-        let command = Command::default();
-        let mut pod = StaticPod::for_component(name, &component, command, Priority::Cluster);
-        pod.default_cpu(cpu);
-        let proxy = context.config.network.egress_proxy.as_ref();
-        let settings = proxy.into_iter().flat_map(EgressProxy::variables);
-        pod.environment = settings
-            .map(|(name, value)| variable(name, &value))
-            .collect();
-        pod.host_label = host_label(context);
-        Ok(Self {
-            name,
-            version: context.config.kubernetes,
-            flags: FlagSet::from_spec(&component.flags),
-            arguments: Vec::new(),
-            pod,
-        })
+/// A pod of the component that `key` of the configuration's `ControlPlaneConfig` describes, its flags, and its section. It
+/// serves with a certificate of the node's unless the spec names another, and asks the API server who its callers are.
+pub(super) fn control_plane_pod(
+    context: &Context<'_>,
+    name: &str,
+    key: &str,
+) -> Result<(StaticPod, FlagSet, Section), Fault> {
+    let path = format!("ControlPlaneConfig.{key}");
+    let config = context.config.control_plane.as_ref();
+    let section = config.and_then(|config| config.section(key));
+    let section = section.ok_or_else(|| context.missing(&path))?;
+    let (pod, mut flags) = component_pod(context, name, &section, &path, "100m")?;
+    for flag in ["authentication-kubeconfig", "authorization-kubeconfig"] {
+        flags.set(flag, layout::kubeconfig(name));
     }
+    if !section.has("tlsCertFile") {
+        let file = |file: &str| context.srv(&format!("{name}/{file}"));
+        flags.set("tls-cert-file", file("server.crt"));
+        flags.set("tls-private-key-file", file("server.key"));
+    }
+    Ok((pod, flags, section))
+}
 
-    /// A pod of the component that `key` of the configuration's `ControlPlaneConfig` describes, and its section. It serves with a
-    /// certificate of the node's unless the spec names another, and asks the API server who its callers are.
-    ///
-    /// # Errors
-    ///
-    /// `config.missing-key` where there is no section, or it names no image.
-    pub(super) fn of_control_plane(
-        context: &Context<'_>,
-        name: &'static str,
-        key: &str,
-    ) -> Result<(Self, Section), Fault> {
-        let path = format!("ControlPlaneConfig.{key}");
-        let config = context.config.control_plane.as_ref();
-        let section = config.and_then(|config| config.section(key));
-        let section = section.ok_or_else(|| context.missing(&path))?;
-        let mut pod = Self::new(context, name, &section, &path, "100m")?;
-        for flag in ["authentication-kubeconfig", "authorization-kubeconfig"] {
-            pod.flags.set(flag, layout::kubeconfig(name));
-        }
-        if !section.has("tlsCertFile") {
-            let file = |file: &str| context.srv(&format!("{name}/{file}"));
-            pod.flags.set("tls-cert-file", file("server.crt"));
-            pod.flags.set("tls-private-key-file", file("server.key"));
-        }
-        Ok((pod, section))
+/// Adds the directories with certificates of public CAs.
+pub(super) fn read_public_ca_bundle(pod: &mut StaticPod, context: &Context<'_>) {
+    for path in context.distribution.certificate_directories() {
+        pod.read(&path.replace('/', ""), path);
     }
+}
 
-    /// Adds a path of the host, unless its place in the container is taken.
-    fn mount(&mut self, path: HostPath) {
-        let mut taken = self.pod.paths.iter();
-        if taken.all(|other| !other.is_at_place_of(&path)) {
-            self.pod.paths.push(path);
-        }
-    }
-
-    /// Adds a path of the host that is only read.
-    pub(super) fn read(&mut self, name: &str, path: &str) {
-        self.mount(HostPath::read(name, path));
-    }
-
-    /// Adds a path of the host that is written to.
-    pub(super) fn write(&mut self, name: &str, path: &str) {
-        self.mount(HostPath::write(name, path));
-    }
-
-    /// Adds the directories with certificates of public CAs.
-    pub(super) fn read_public_ca_bundle(&mut self, context: &Context<'_>) {
-        for path in context.distribution.certificate_directories() {
-            self.read(&path.replace('/', ""), path);
-        }
-    }
-
-    /// Adds the component's log, which it writes.
-    pub(super) fn write_log(&mut self) {
-        self.write("logfile", &layout::log(self.name));
-    }
-
-    /// The manifest, and the log file, which must be there before the pod: where it is not, a directory is made of it.
-    pub(super) fn items(mut self) -> [Item; 2] {
-        self.pod.command = Command::through_go_runner(self.name, &self.flags, self.arguments);
-        let log = File::present(&layout::log(self.name)).mode(0o400);
-        let text = manifest(&self.pod, self.version);
-        let manifest = File::plain(&manifest_path(self.name), text);
-        // An environment may hold a password, such as that of a proxy; kubelet reads the file as root.
-        let manifest = if self.pod.environment.is_empty() {
-            manifest
-        } else {
-            File {
-                visibility: Visibility::Secret,
-                ..manifest.mode(0o600)
-            }
-        };
-        [Item::File(log), Item::File(manifest)]
-    }
+/// The manifest, and the log file, which must be there before the pod: where it is not, a directory is made of it.
+pub(super) fn items(
+    context: &Context<'_>,
+    mut pod: StaticPod,
+    flags: &FlagSet,
+    arguments: Vec<String>,
+) -> Vec<Item> {
+    pod.command = Command::through_go_runner(&pod.name, flags, arguments);
+    let log = File::present(&layout::log(&pod.name)).mode(0o400);
+    let path = manifest_path(&pod.name);
+    let text = manifest(&pod, context.config.kubernetes);
+    // An environment may hold a password, such as that of a proxy; kubelet reads the file as root.
+    let manifest = match pod.environment.is_empty() {
+        true => File::plain(&path, text),
+        false => File::secret(&path, Source::bytes(text)),
+    };
+    vec![Item::File(log), Item::File(manifest)]
 }
 
 /// The text of a pod.
@@ -163,7 +113,7 @@ pub(super) mod tests {
     use crate::builders::sample::Sample;
     use quake_formats::yaml;
     use quake_model::fault::Code;
-    use quake_model::item::Source;
+    use quake_model::step::Visibility;
 
     type Build = fn(&Context<'_>) -> Result<Vec<Item>, Fault>;
 
@@ -191,11 +141,10 @@ pub(super) mod tests {
         let section = config
             .and_then(|config| config.section("KubeScheduler"))
             .expect("the sample has one");
-        let mut pod = ComponentPod::new(context, NAME, &section, "here", "100m")?;
+        let (mut pod, flags) = component_pod(context, NAME, &section, "here", "100m")?;
         pod.write_log();
         pod.read("twice", "/var/log/kube-scheduler.log");
-        pod.arguments.push("--a-last=1".to_owned());
-        Ok(pod.items().into())
+        Ok(items(context, pod, &flags, vec!["--a-last=1".to_owned()]))
     }
 
     fn sample(section: &str, keys: &str) -> Sample {

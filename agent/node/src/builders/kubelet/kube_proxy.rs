@@ -2,7 +2,7 @@
 
 use crate::builders::Context;
 use crate::builders::control_plane::host_label;
-use crate::builders::legacy::{Command, HostPath, Priority, StaticPod};
+use crate::builders::legacy::{Command, HostPath, NODE_CRITICAL, StaticPod};
 use crate::config::current::Section;
 use quake_formats::flags::FlagSet;
 use quake_formats::yaml_text;
@@ -70,7 +70,7 @@ fn api_server(context: &Context<'_>) -> String {
 
 fn pod(context: &Context<'_>, spec: &Section) -> StaticPod {
     let command = Command::through_go_runner(NAME, &flags(context, spec), []);
-    let mut pod = StaticPod::for_component(NAME, &spec.component(), command, Priority::Node);
+    let mut pod = StaticPod::for_component(NAME, &spec.component(), command, NODE_CRITICAL);
     pod.image = context.image(&pod.image);
     // kops' own default, which it writes into every spec.
     pod.default_cpu("100m");

@@ -44,10 +44,10 @@ const LYFT: &[&str] = &[
 ];
 
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
-    let mut items = vec![
-        Item::Directory(Directory::plain(layout::CNI_CONFIGURATIONS)),
-        Item::Directory(Directory::plain(layout::CNI_PLUGINS)),
-    ];
+    let directories = [layout::CNI_CONFIGURATIONS, layout::CNI_PLUGINS];
+    let mut items = directories
+        .map(|path| Item::Directory(Directory::plain(path)))
+        .to_vec();
     items.extend(plugins(spec, known));
     if let Some(path) = own_configuration(spec) {
         let text = configuration(spec, known);
@@ -58,10 +58,7 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
 
 /// Whether the agent, not a `DaemonSet`, writes the network's configuration.
 fn owns_network(spec: &NodeSpec) -> bool {
-    match &spec.networking.mode {
-        NetworkMode::Kubenet | NetworkMode::External => true,
-        NetworkMode::Cni { .. } => false,
-    }
+    !matches!(spec.networking.mode, NetworkMode::Cni { .. })
 }
 
 /// What the agent writes for the network: the configuration, or the runtime's template of it; `None` where a `DaemonSet` does.
@@ -95,26 +92,18 @@ pub(crate) fn uses_template(spec: &NodeSpec) -> bool {
 
 /// The node's own pod range, where the spec fixes it.
 fn pod_range(spec: &NodeSpec) -> Option<&str> {
-    spec.networking
-        .pod_cidr
-        .as_deref()
-        .or_else(|| spec.kubelet.flag("pod-cidr"))
-        .filter(|range| !range.is_empty())
+    let range = spec.networking.pod_cidr.as_deref();
+    let range = range.or_else(|| spec.kubelet.flag("pod-cidr"));
+    range.filter(|range| !range.is_empty())
 }
 
 fn plugins(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
-    let archives: Vec<&AssetSpec> = spec
-        .assets
-        .iter()
-        .filter(|asset| holds_plugins(asset))
-        .collect();
+    let archives = spec.assets.iter().filter(|asset| holds_plugins(asset));
+    let archives: Vec<&AssetSpec> = archives.collect();
     let holder = |name: &str| {
-        archives.iter().copied().find(|archive| {
-            known
-                .members
-                .get(&archive.digest)
-                .is_some_and(|members| members.iter().any(|member| member == name))
-        })
+        let has = |members: &Vec<String>| members.iter().any(|member| member == name);
+        let holds = |it: &&AssetSpec| known.members.get(&it.digest).is_some_and(has);
+        archives.iter().copied().find(holds)
     };
     let (required, optional) = plugin_names(spec);
     let mut places = Vec::new();
@@ -150,10 +139,11 @@ fn place(archive: &AssetSpec, name: &str) -> Item {
 
 fn configuration(spec: &NodeSpec, known: &PlanInputs) -> String {
     let mut chain = vec![bridge(spec, known)];
-    let has_portmap = plugins(spec, known).iter().any(
-        |action| matches!(action, Item::Program(place) if place.member.as_deref() == Some("portmap")),
-    );
-    if has_portmap {
+    let portmap = format!("{}/portmap", layout::CNI_PLUGINS);
+    if plugins(spec, known)
+        .iter()
+        .any(|item| item.subject() == portmap)
+    {
         chain.push(json!({
             "type": "portmap",
             "capabilities": {"portMappings": true},

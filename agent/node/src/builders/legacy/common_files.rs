@@ -28,11 +28,9 @@ pub(super) fn proxy_file(spec: &NodeSpec) -> Option<&'static str> {
 /// The file of proxy variables, where the spec has any.
 pub(crate) fn proxy_environment(spec: &NodeSpec) -> Option<Item> {
     let path = proxy_file(spec)?;
-    let text: String = spec
-        .proxy
-        .iter()
-        .map(|(name, value)| format!("{name}={}\n", double_quoted(value)))
-        .collect();
+    let lines = spec.proxy.iter();
+    let lines = lines.map(|(name, value)| format!("{name}={}\n", double_quoted(value)));
+    let text: String = lines.collect();
     // A proxy's URL may hold a password, so only systemd, which is root, reads it.
     Some(Item::File(File::secret(path, Source::bytes(text))))
 }
@@ -50,20 +48,17 @@ pub(crate) fn file_assets(spec: &NodeSpec) -> Vec<Item> {
     let mut seen = BTreeSet::new();
     let mut items = Vec::new();
     for asset in &spec.file_assets {
-        let path = if asset.path.is_empty() {
-            format!("{}/assets/{}", layout::SRV_KUBERNETES, asset.name)
-        } else {
-            asset.path.clone()
+        let path = match asset.path.as_str() {
+            "" => layout::srv(&format!("assets/{}", asset.name)),
+            path => path.to_owned(),
         };
         if seen.insert(path.clone()) {
-            let mode = if asset.content.contains("PRIVATE KEY-----") {
-                0o400
-            } else {
-                0o440
+            let mode = match asset.content.contains("PRIVATE KEY-----") {
+                true => 0o400,
+                false => 0o440,
             };
-            items.push(Item::File(
-                File::secret(&path, Source::bytes(asset.content.as_str())).mode(mode),
-            ));
+            let file = File::secret(&path, Source::bytes(asset.content.as_str()));
+            items.push(Item::File(file.mode(mode)));
         }
     }
     items

@@ -13,10 +13,8 @@ pub(crate) fn items(spec: &NodeSpec, docker: &DockerRuntime, known: &PlanInputs)
     let mut items = archived.unwrap_or_default();
     let uses_socket = known.os.is_debian_family();
     let write = |path: &str, text: String| Item::File(File::plain(path, text));
-    items.push(write(
-        layout::DOCKER_ENVIRONMENT,
-        environment(docker, known),
-    ));
+    let environment = environment(docker, known);
+    items.push(write(layout::DOCKER_ENVIRONMENT, environment));
     if uses_socket {
         items.push(write(&layout::unit("docker.socket"), socket(spec)));
     }
@@ -45,27 +43,17 @@ fn environment(docker: &DockerRuntime, known: &PlanInputs) -> String {
 /// own message then says what is missing.
 fn choose_storage_driver<'a>(wanted: &'a str, filesystems: &[String]) -> &'a str {
     let first = wanted.split(',').next().unwrap_or(wanted);
-    wanted
-        .split(',')
-        .find(|driver| {
-            let filesystem = if *driver == "overlay2" {
-                "overlay"
-            } else {
-                driver
-            };
-            filesystems.iter().any(|known| known == filesystem)
-        })
-        .unwrap_or(first)
+    let is_known = |driver: &&str| match *driver {
+        "overlay2" => filesystems.iter().any(|known| known == "overlay"),
+        driver => filesystems.iter().any(|known| known == driver),
+    };
+    wanted.split(',').find(is_known).unwrap_or(first)
 }
 
 fn socket(spec: &NodeSpec) -> String {
     // The group comes with docker's package; static programs bring none, and a socket cannot have a group
     // that is not there.
-    let group = if archive(spec).is_some() {
-        "root"
-    } else {
-        "docker"
-    };
+    let group = archive(spec).map_or("docker", |_| "root");
     UnitText::new()
         .section("Unit")
         .set("Description", "Docker Socket for the API")
@@ -82,16 +70,13 @@ fn socket(spec: &NodeSpec) -> String {
 
 fn service(spec: &NodeSpec, docker: &DockerRuntime, uses_socket: bool) -> String {
     let old = is_before_1_12(docker.version.as_deref().unwrap_or_default());
-    let program = if old {
-        "/usr/bin/docker daemon"
-    } else {
-        "/usr/bin/dockerd"
+    let program = match old {
+        true => "/usr/bin/docker daemon",
+        false => "/usr/bin/dockerd",
     };
-    let listen = if uses_socket { " -H fd://" } else { "" };
-    let after = if uses_socket {
-        "network.target docker.socket"
-    } else {
-        "network.target"
+    let (listen, after) = match uses_socket {
+        true => (" -H fd://", "network.target docker.socket"),
+        false => ("", "network.target"),
     };
     UnitText::new()
         .section("Unit")

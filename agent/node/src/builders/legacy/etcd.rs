@@ -1,7 +1,7 @@
 //! etcd's static pods: rendered here where the agent runs etcd itself, copied where etcd-manager does.
 
 use super::layout;
-use super::pod::{Command, HostPath, Priority, StaticPod, variable};
+use super::pod::{CLUSTER_CRITICAL, Command, HostPath, StaticPod, variable};
 use crate::plan_inputs::{EtcdManifest, PlanInputs};
 use quake_formats::flags::FlagSet;
 use quake_model::item::{Directory, File, Item};
@@ -61,9 +61,8 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
                 mode: 0o700,
                 ..Directory::plain(&data_directory(slot, &shape))
             }));
-            items.push(Item::File(
-                File::present(&layout::log(&shape.name)).mode(0o400),
-            ));
+            let log = File::present(&layout::log(&shape.name)).mode(0o400);
+            items.push(Item::File(log));
             let text = pod(spec, cluster, slot, &shape).manifest(spec.kubernetes);
             let path = manifest_path(spec, &shape.name);
             pods.push(Item::File(File::plain(&path, text)));
@@ -80,14 +79,11 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
 fn copies(spec: &NodeSpec, manifests: &[EtcdManifest]) -> Vec<Item> {
     let mut sorted: Vec<&EtcdManifest> = manifests.iter().collect();
     sorted.sort_by(|a, b| a.name.cmp(&b.name));
-    sorted
-        .into_iter()
-        .map(|manifest| {
-            let path = manifest_path(spec, &format!("etcd-{}", manifest.name));
-            let contents = Contents(manifest.contents.clone());
-            Item::File(File::plain(&path, contents).mode(0o440))
-        })
-        .collect()
+    let files = sorted.into_iter().map(|manifest| {
+        let path = manifest_path(spec, &format!("etcd-{}", manifest.name));
+        File::plain(&path, Contents(manifest.contents.clone())).mode(0o440)
+    });
+    files.map(Item::File).collect()
 }
 
 pub(super) fn manifest_path(spec: &NodeSpec, name: &str) -> String {
@@ -121,13 +117,12 @@ fn hosts(spec: &NodeSpec, known: &PlanInputs) -> String {
 
 /// The names of all members of an etcd cluster whose pods the agent writes; none where etcd-manager does.
 pub(crate) fn member_names(spec: &NodeSpec, cluster: &EtcdCluster) -> Vec<String> {
-    let Some(Shape { name, .. }) = Shape::of(cluster) else {
-        return Vec::new();
-    };
-    let members = cluster.members.iter();
-    members
-        .map(|member| member_host(spec, &name, &member.name))
-        .collect()
+    let shape = Shape::of(cluster).into_iter();
+    let names = shape.flat_map(|shape| {
+        let members = cluster.members.iter();
+        members.map(move |member| member_host(spec, &shape.name, &member.name))
+    });
+    names.collect()
 }
 
 /// The port on which the members of an etcd cluster reach each other, where the agent writes their pods.
@@ -168,7 +163,7 @@ fn pod(spec: &NodeSpec, cluster: &EtcdCluster, slot: &MountedSlot, shape: &Shape
     // The log has one name inside the pod, whichever cluster's it is outside.
     let log = layout::log("etcd");
     let command = Command::through_tee("/usr/local/bin/etcd", &FlagSet::default(), &log);
-    let mut pod = StaticPod::for_component(&shape.pod, &component, command, Priority::Cluster);
+    let mut pod = StaticPod::for_component(&shape.pod, &component, command, CLUSTER_CRITICAL);
     pod.container = "etcd-container".to_owned();
     pod.environment = environment(spec, slot, shape);
     pod.live_at("/health", shape.client_port, false, 15);

@@ -20,15 +20,11 @@ pub(crate) fn items(spec: &NodeSpec, credentials: &Credentials) -> Vec<Item> {
         wanted.push(("kubecfg", layout::kubeconfig("kubectl")));
         wanted.push(("kops", layout::kubeconfig("kops")));
     }
-    wanted
-        .into_iter()
-        .filter_map(|(user, path)| {
-            let text = kubeconfig(spec, credentials, user)?;
-            Some(Item::File(
-                File::secret(&path, Source::bytes(text)).mode(0o400),
-            ))
-        })
-        .collect()
+    let files = wanted.into_iter().filter_map(|(user, path)| {
+        let text = kubeconfig(spec, credentials, user)?;
+        Some(File::secret(&path, Source::bytes(text)).mode(0o400))
+    });
+    files.map(Item::File).collect()
 }
 
 /// The kubeconfig of `user`; `None` while its keypair or the cluster's CA is not known.

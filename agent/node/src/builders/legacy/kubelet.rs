@@ -2,12 +2,13 @@
 
 use super::common_files::proxy_file;
 use super::{layout, programs};
+use crate::config::legacy::{GROUP_LABEL, MASTER_LABEL, ROLE_LABEL};
 use crate::credentials::{bootstraps, secures_kubelet};
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
 use quake_formats::unit_text::UnitText;
 use quake_model::item::{Directory, File, Item};
-use quake_model::spec::{NetworkMode, NodeSpec, Runtime};
+use quake_model::spec::{NetworkMode, NodeObjectSpec, NodeSpec, Role, Runtime};
 use std::collections::BTreeMap;
 
 /// Networking options whose plugin gives the node further addresses, so that kubelet must be told the first.
@@ -15,12 +16,9 @@ const SECONDARY_ADDRESSES: &[&str] = &["amazonvpc", "amazon-vpc-routed-eni", "ly
 
 /// kubelet's files, and kubectl on a control plane.
 pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
-    let mut items = vec![
-        Item::Directory(Directory::plain(
-            spec.kubelet.manifest_path.trim_end_matches('/'),
-        )),
-        Item::Directory(Directory::plain("/var/lib/kubelet")),
-    ];
+    let manifests = spec.kubelet.manifest_path.trim_end_matches('/');
+    let directories = [manifests, "/var/lib/kubelet"].map(Directory::plain);
+    let mut items: Vec<Item> = directories.map(Item::Directory).into();
     // A machine image may already hold the binaries; then the spec pins none and the image's are used.
     let kubelet = programs::plain(spec, |name| name == "kubelet", layout::KUBELET);
     items.extend(kubelet);
@@ -28,11 +26,8 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
         let kubectl = programs::plain(spec, |name| name == "kubectl", layout::KUBECTL);
         items.extend(kubectl);
     }
-    items.push(Item::File(environment_file(spec, known)));
-    items.push(Item::File(File::plain(
-        &layout::unit("kubelet.service"),
-        unit(spec),
-    )));
+    let unit = File::plain(&layout::unit("kubelet.service"), unit(spec));
+    items.extend([environment_file(spec, known), unit].map(Item::File));
     items
 }
 
@@ -52,13 +47,12 @@ pub(crate) fn flags(spec: &NodeSpec, known: &PlanInputs) -> FlagSet {
     if spec.control_plane.is_some() {
         flags.remove("bootstrap-kubeconfig");
     }
-    let labels = labels(spec);
+    let labels = labels(spec).into_iter();
+    let labels: Vec<String> = labels
+        .map(|(key, value)| format!("{key}={value}"))
+        .collect();
     if !labels.is_empty() {
-        let pairs: Vec<String> = labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
-        flags.set("node-labels", pairs.join(","));
+        flags.set("node-labels", labels.join(","));
     }
     if version.at_least(1, 6) {
         let mut taints = taints(spec);
@@ -115,17 +109,11 @@ fn set_runtime_flags(flags: &mut FlagSet, spec: &NodeSpec) {
 pub(crate) fn labels(spec: &NodeSpec) -> BTreeMap<String, String> {
     let mut labels = spec.kubelet.labels.clone();
     if !spec.kubernetes.at_least(1, 16) {
-        let role = if spec.control_plane.is_some() {
-            "master"
-        } else {
-            "node"
-        };
-        labels
-            .entry(format!("node-role.kubernetes.io/{role}"))
-            .or_default();
-        labels
-            .entry("kubernetes.io/role".to_owned())
-            .or_insert_with(|| role.to_owned());
+        let role = spec.control_plane.as_ref().map_or("node", |_| "master");
+        let own = format!("node-role.kubernetes.io/{role}");
+        labels.entry(own).or_default();
+        let role = || role.to_owned();
+        labels.entry(ROLE_LABEL.to_owned()).or_insert_with(role);
     }
     labels
 }
@@ -164,16 +152,12 @@ fn unit(spec: &NodeSpec) -> String {
         .set("EnvironmentFile", layout::KUBELET_ENVIRONMENT)
         .set_optional("EnvironmentFile", proxy_file(spec));
     if bootstraps(spec) {
-        let token = spec
-            .kubelet
-            .flag("bootstrap-kubeconfig")
-            .unwrap_or_default();
+        let token = spec.kubelet.flag("bootstrap-kubeconfig");
+        let token = token.unwrap_or_default();
+        let wait = format!("/bin/sh -c 'until [ -f {token} ]; do sleep 5; done'");
         text = text
             .comment("The token is brought by the node authorizer, some time after boot.")
-            .set(
-                "ExecStartPre",
-                &format!("/bin/sh -c 'until [ -f {token} ]; do sleep 5; done'"),
-            )
+            .set("ExecStartPre", &wait)
             .set("TimeoutStartSec", "0");
     }
     text.comment("Without quotes or braces systemd splits the variable into words.")
@@ -188,4 +172,28 @@ fn unit(spec: &NodeSpec) -> String {
         .set("CPUAccounting", "true")
         .set("MemoryAccounting", "true")
         .finish()
+}
+
+/// What the agent sets in the object; `None` on a bastion, which has none.
+pub(crate) fn node_object(spec: &NodeSpec) -> Option<NodeObjectSpec> {
+    if spec.role == Role::Bastion {
+        return None;
+    }
+    let mut labels = labels(spec);
+    if spec.is_control_plane() {
+        // From 1.16 on kubelet may not set them itself.
+        labels.insert(ROLE_LABEL.to_owned(), "master".to_owned());
+        labels.insert(MASTER_LABEL.to_owned(), String::new());
+    }
+    labels
+        .entry(GROUP_LABEL.to_owned())
+        .or_insert_with(|| spec.instance_group.clone());
+    // Before 1.6 there were no taints of this form, and no RBAC.
+    let is_modern = spec.kubernetes.at_least(1, 6);
+    Some(NodeObjectSpec {
+        labels,
+        taints: if is_modern { taints(spec) } else { Vec::new() },
+        has_provider_id: spec.kubelet.flag("cloud-provider") == Some("aws"),
+        grants_access: is_modern && spec.is_control_plane(),
+    })
 }

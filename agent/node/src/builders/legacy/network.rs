@@ -1,17 +1,8 @@
 //! Kernel modules and settings a node needs before pods can talk: at once, and as files for the next boot of the machine.
 
-use quake_model::item::{self, File, Item, Module};
+use quake_model::item::{File, Item, Module, Sysctl};
 use quake_model::spec::{NodeSpec, Runtime};
 use quake_model::step::Need;
-
-/// One kernel setting.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Sysctl<'a> {
-    key: &'a str,
-    value: &'a str,
-    /// Why it is set, in a few words.
-    why: &'a str,
-}
 
 /// Without forwarding no pod reaches anything: the one setting a node cannot do without.
 const REQUIRED: &str = "net.ipv4.ip_forward";
@@ -39,8 +30,8 @@ fs.inotify.max_user_instances = 8192 # every container of root shares this limit
 fs.inotify.max_user_watches = 524288 # every container of root shares this limit
 ";
 
-/// The node's kernel settings, in the order they are set.
-fn sysctls(spec: &NodeSpec) -> Vec<Sysctl<'_>> {
+/// The node's kernel settings, in the order they are set: key, value, and why in a few words.
+fn sysctls(spec: &NodeSpec) -> impl Iterator<Item = (&str, &str, &str)> {
     let ports = spec.networking.node_port_range.as_deref();
     let fixed = FIXED.lines().filter_map(|line| {
         let (key, rest) = line.split_once(" = ")?;
@@ -63,9 +54,8 @@ fn sysctls(spec: &NodeSpec) -> Vec<Sysctl<'_>> {
         "service addresses work between pods of one bridge",
     );
     let forward = (REQUIRED, "1", "pods reach other nodes");
-    let all = fixed.chain([ports]).chain(on_aws).chain([bridge, forward]);
-    all.map(|(key, value, why)| Sysctl { key, value, why })
-        .collect()
+    let late = [bridge, forward];
+    fixed.chain([ports]).chain(on_aws).chain(late)
 }
 
 /// The kernel modules the node wants, in the order they are loaded.
@@ -102,11 +92,11 @@ fn modules(spec: &NodeSpec) -> Vec<&'static str> {
 /// The modules and settings, modules first: some settings exist only once their module is loaded.
 pub(crate) fn items(spec: &NodeSpec) -> Vec<Item> {
     let modules = modules(spec).into_iter().map(Module::optional);
-    let settings = sysctls(spec).into_iter().map(|sysctl| {
-        Item::Sysctl(item::Sysctl {
-            key: sysctl.key.to_owned(),
-            value: sysctl.value.to_owned(),
-            need: match sysctl.key {
+    let settings = sysctls(spec).map(|(key, value, _)| {
+        Item::Sysctl(Sysctl {
+            key: key.to_owned(),
+            value: value.to_owned(),
+            need: match key {
                 REQUIRED => Need::Required,
                 _ => Need::Optional,
             },
@@ -125,8 +115,7 @@ fn on_aws(spec: &NodeSpec) -> bool {
 /// The files of settings and modules.
 pub(crate) fn files(spec: &NodeSpec) -> Vec<Item> {
     const MARK: &str = "# Written by quake-agent; changes are lost at the next boot.\n";
-    let sysctls = sysctls(spec).into_iter();
-    let settings = sysctls.map(|it| format!("\n# {}\n{} = {}\n", it.why, it.key, it.value));
+    let settings = sysctls(spec).map(|(key, value, why)| format!("\n# {why}\n{key} = {value}\n"));
     let modules = modules(spec).into_iter().map(|name| format!("{name}\n"));
     let file = |path, lines: String| Item::File(File::plain(path, format!("{MARK}{lines}")));
     vec![

@@ -50,11 +50,6 @@ impl HostPath {
         self
     }
 
-    /// Whether it is at the same place in the container as another.
-    pub(crate) fn is_at_place_of(&self, other: &Self) -> bool {
-        self.container == other.container
-    }
-
     pub(crate) fn volume(&self) -> Value {
         let mut host = json!({"path": self.host});
         if let Some(kind) = self.kind {
@@ -73,27 +68,14 @@ impl HostPath {
     }
 }
 
-/// How important the pod is to the scheduler's and kubelet's eviction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Priority {
-    /// The cluster stops without it.
-    Cluster,
-    /// The node stops without it.
-    Node,
-}
+/// The priority class of a pod without which the cluster stops; the system has it since Kubernetes 1.11.
+pub(crate) const CLUSTER_CRITICAL: &str = "system-cluster-critical";
 
-impl Priority {
-    /// The priority class, which the system has since Kubernetes 1.11.
-    pub(crate) fn class(self) -> &'static str {
-        match self {
-            Self::Cluster => "system-cluster-critical",
-            Self::Node => "system-node-critical",
-        }
-    }
-}
+/// The same of a pod without which the node stops.
+pub(crate) const NODE_CRITICAL: &str = "system-node-critical";
 
 /// A static pod under construction.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct StaticPod {
     /// The pod's name, also its `k8s-app` label.
     pub(crate) name: String,
@@ -113,7 +95,7 @@ pub(crate) struct StaticPod {
     pub(crate) ports: Vec<(&'static str, i64)>,
     pub(crate) privileged: bool,
     pub(crate) paths: Vec<HostPath>,
-    pub(crate) priority: Priority,
+    pub(crate) priority: &'static str,
     /// The label with which it sees files of the host, where containers are labelled for SELinux.
     pub(crate) host_label: Option<Value>,
     /// What runs in the pod beside the component.
@@ -133,7 +115,7 @@ impl StaticPod {
         name: &str,
         component: &Component,
         command: Command,
-        priority: Priority,
+        priority: &'static str,
     ) -> Self {
         let requested = [
             ("requests", "cpu", &component.cpu_request),
@@ -150,18 +132,33 @@ impl StaticPod {
             container: name.to_owned(),
             image: component.image.clone(),
             command,
-            labels: Vec::new(),
-            annotations: Vec::new(),
-            environment: Vec::new(),
             resources,
-            probes: Vec::new(),
-            ports: Vec::new(),
-            privileged: false,
-            paths: Vec::new(),
             priority,
-            host_label: None,
-            sidecar: Sidecar::default(),
+            ..Self::default()
         }
+    }
+
+    /// Adds a path of the host, unless its place in the container is taken.
+    pub(crate) fn add(&mut self, path: HostPath) {
+        let mut taken = self.paths.iter();
+        if taken.all(|other| other.container != path.container) {
+            self.paths.push(path);
+        }
+    }
+
+    /// Adds a path of the host that is only read.
+    pub(crate) fn read(&mut self, name: &str, path: &str) {
+        self.add(HostPath::read(name, path));
+    }
+
+    /// Adds a path of the host that is written to.
+    pub(crate) fn write(&mut self, name: &str, path: &str) {
+        self.add(HostPath::write(name, path));
+    }
+
+    /// Adds the pod's log, which it writes.
+    pub(crate) fn write_log(&mut self) {
+        self.write("logfile", &layout::log(&self.name));
     }
 
     /// Requests `quantity` of CPU unless the spec requests some.
@@ -216,7 +213,7 @@ impl StaticPod {
         let volumes = self.paths.iter().map(HostPath::volume);
         let mut spec = json!({"containers": containers, "hostNetwork": true});
         if version.at_least(1, 11) {
-            spec["priorityClassName"] = json!(self.priority.class());
+            spec["priorityClassName"] = json!(self.priority);
         }
         spec["tolerations"] = json!([{"key": "CriticalAddonsOnly", "operator": "Exists"}]);
         spec["volumes"] = volumes

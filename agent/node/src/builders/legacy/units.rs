@@ -36,28 +36,21 @@ fn log_rotation() -> Unit {
 
 fn runtime(spec: &NodeSpec, known: &PlanInputs) -> Vec<Unit> {
     let proxy = proxy_file(spec);
-    let mut units = Vec::new();
+    let service = Unit::packaged(super::runtime_unit(spec));
     match &spec.runtime {
         Runtime::Docker(_) => {
-            if known.os.is_debian_family() {
-                // A new docker.socket takes effect with the service, which lets go of the old one.
-                units.push(Unit::packaged("docker.socket"));
-            }
-            let inputs = [
-                layout::unit("docker.service"),
-                layout::DOCKER_ENVIRONMENT.to_owned(),
-            ];
-            let service = Unit::packaged("docker.service");
-            units.push(service.reading(inputs).reading(proxy));
+            // A new docker.socket takes effect with the service, which lets go of the old one.
+            let has_socket = known.os.is_debian_family();
+            let socket = has_socket.then(|| Unit::packaged("docker.socket"));
+            let service = service.reading([layout::unit("docker.service")]);
+            let service = service.reading([layout::DOCKER_ENVIRONMENT]).reading(proxy);
+            socket.into_iter().chain([service]).collect()
         }
         Runtime::Containerd { .. } => {
-            let service = Unit::packaged("containerd.service");
             let service = service.reading(super::containerd_unit_files(spec));
-            let configuration = [layout::CONTAINERD_CONFIG];
-            units.push(service.reading(configuration).reading(proxy));
+            vec![service.reading([layout::CONTAINERD_CONFIG]).reading(proxy)]
         }
     }
-    units
 }
 
 /// On AWS kubelet finds its cluster by the instance's tags. It must not start before EC2 shows them.
@@ -65,10 +58,8 @@ pub(crate) fn start_conditions(spec: &NodeSpec) -> Vec<Condition> {
     let is_needed =
         spec.role != Role::Bastion && spec.kubelet.flag("cloud-provider") == Some("aws");
     let any_of = is_needed.then(|| tags::own_tag_keys(&spec.cluster));
-    any_of
-        .map(|any_of| Condition::OwnTags { any_of })
-        .into_iter()
-        .collect()
+    let condition = any_of.map(|any_of| Condition::OwnTags { any_of });
+    condition.into_iter().collect()
 }
 
 fn kubelet(spec: &NodeSpec) -> Unit {

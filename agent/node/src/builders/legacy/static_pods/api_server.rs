@@ -1,9 +1,9 @@
 //! kube-apiserver.
 
-use super::{control_plane_paths, control_plane_pod, log_path};
+use super::{add_control_plane_paths, control_plane_pod};
 use crate::builders::layout::{self, srv};
 use crate::builders::legacy::conditions::{api_server_ports, api_server_probe};
-use crate::builders::legacy::pod::{HostPath, StaticPod};
+use crate::builders::legacy::pod::StaticPod;
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;
 use quake_formats::flags::FlagSet;
@@ -28,11 +28,14 @@ pub(super) fn pod(
         pod.annotations
             .push(("dns.alpha.kubernetes.io/external", name.clone()));
     }
-    let probe = api_server_probe(spec, control_plane);
+    let (port, tls) = api_server_probe(spec, control_plane);
     // A first start on a small instance takes longer than etcd's; too short a delay kills it again and again.
-    pod.live_at(&probe.path, probe.port, probe.tls, 45);
-    pod.ports = ports(spec, control_plane);
-    pod.paths = paths(spec, &flags, credentials);
+    pod.live_at("/healthz", port, tls, 45);
+    let (secure, insecure) = api_server_ports(spec, control_plane);
+    pod.ports = vec![("https", secure.into())];
+    pod.ports
+        .extend(insecure.map(|port| ("local", port.into())));
+    add_paths(&mut pod, spec, &flags, credentials);
     pod
 }
 
@@ -82,26 +85,15 @@ fn flags(spec: &NodeSpec, control_plane: &ControlPlane, credentials: &Credential
     flags
 }
 
-fn ports(spec: &NodeSpec, control_plane: &ControlPlane) -> Vec<(&'static str, i64)> {
-    let (secure, insecure) = api_server_ports(spec, control_plane);
-    let insecure = insecure.map(|port| ("local", port.into()));
-    [("https", secure.into())]
-        .into_iter()
-        .chain(insecure)
-        .collect()
-}
-
-fn paths(spec: &NodeSpec, flags: &FlagSet, credentials: &Credentials) -> Vec<HostPath> {
-    let mut paths = vec![log_path(NAME)];
-    paths.extend(control_plane_paths(spec));
-    paths.push(HostPath::read("srvsshproxy", "/srv/sshproxy"));
+fn add_paths(pod: &mut StaticPod, spec: &NodeSpec, flags: &FlagSet, credentials: &Credentials) {
+    add_control_plane_paths(pod, spec);
+    pod.read("srvsshproxy", "/srv/sshproxy");
     if credentials.keypairs.contains_key(ETCD_CLIENT) {
-        paths.push(HostPath::read("pki", layout::API_SERVER_PKI));
+        pod.read("pki", layout::API_SERVER_PKI);
     }
     // The log is rotated by renaming, which needs its directory, not just the file; `-` is standard output.
     let audit = flags.get("audit-log-path").filter(|path| *path != "-");
     if let Some((directory, _)) = audit.and_then(|path| path.rsplit_once('/')) {
-        paths.push(HostPath::write("auditlogpathdir", directory));
+        pod.write("auditlogpathdir", directory);
     }
-    paths
 }

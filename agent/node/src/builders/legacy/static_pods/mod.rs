@@ -7,7 +7,7 @@ use super::conditions::{controller_manager_probe, scheduler_probe};
 use super::etcd::{is_gossip, manifest_path};
 use super::kubeconfig::server as api_server_url;
 use super::layout::{self, srv};
-use super::pod::{Command, HostPath, Priority, StaticPod};
+use super::pod::{CLUSTER_CRITICAL, Command, HostPath, NODE_CRITICAL, StaticPod};
 use crate::distribution::CERTIFICATE_DIRECTORIES;
 use crate::plan_inputs::PlanInputs;
 use quake_formats::flags::FlagSet;
@@ -48,21 +48,16 @@ fn manifest(spec: &NodeSpec, pod: &StaticPod) -> Item {
     Item::File(file)
 }
 
-/// Paths that most components of a control plane see.
-pub(super) fn control_plane_paths(spec: &NodeSpec) -> Vec<HostPath> {
-    let mut paths: Vec<HostPath> = CERTIFICATE_DIRECTORIES
-        .iter()
-        .map(|path| HostPath::read(&path.replace('/', ""), path))
-        .collect();
-    if spec.cloud_config.is_some() {
-        paths.push(HostPath::read("cloudconfig", layout::CLOUD_CONFIG));
+/// Adds paths that most components of a control plane see.
+pub(super) fn add_control_plane_paths(pod: &mut StaticPod, spec: &NodeSpec) {
+    pod.write_log();
+    for path in CERTIFICATE_DIRECTORIES {
+        pod.read(&path.replace('/', ""), path);
     }
-    paths.push(HostPath::read("srvkube", layout::SRV_KUBERNETES));
-    paths
-}
-
-pub(super) fn log_path(component: &str) -> HostPath {
-    HostPath::write("logfile", &layout::log(component))
+    if spec.cloud_config.is_some() {
+        pod.read("cloudconfig", layout::CLOUD_CONFIG);
+    }
+    pod.read("srvkube", layout::SRV_KUBERNETES);
 }
 
 /// A pod of a component of the control plane with these flags, and its paths to come.
@@ -74,7 +69,7 @@ pub(super) fn control_plane_pod(
     cpu: &str,
 ) -> StaticPod {
     let command = Command::of_component(spec, name, flags);
-    let mut pod = StaticPod::for_component(name, component, command, Priority::Cluster);
+    let mut pod = StaticPod::for_component(name, component, command, CLUSTER_CRITICAL);
     pod.default_cpu(cpu);
     pod.environment = proxy_variables(spec);
     pod
@@ -84,17 +79,12 @@ fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPo
     let component = &control_plane.controller_manager;
     let flags = controller_manager_flags(spec, control_plane);
     let mut pod = control_plane_pod(spec, CONTROLLER_MANAGER, component, &flags, "100m");
-    let probe = controller_manager_probe(spec, control_plane);
-    pod.live_at(&probe.path, probe.port, probe.tls, 15);
-    pod.paths = vec![log_path(CONTROLLER_MANAGER)];
-    pod.paths.extend(control_plane_paths(spec));
-    pod.paths.push(HostPath::read(
-        "varlibkcm",
-        "/var/lib/kube-controller-manager",
-    ));
-    if mounts_volume_plugins(spec) {
-        let directory = volume_plugins(spec);
-        pod.paths.push(HostPath::write("volplugins", directory));
+    let (port, tls) = controller_manager_probe(spec, control_plane);
+    pod.live_at("/healthz", port, tls, 15);
+    add_control_plane_paths(&mut pod, spec);
+    pod.read("varlibkcm", "/var/lib/kube-controller-manager");
+    if let Some(directory) = volume_plugins(spec) {
+        pod.write("volplugins", directory);
     }
     pod
 }
@@ -108,8 +98,8 @@ fn controller_manager_flags(spec: &NodeSpec, control_plane: &ControlPlane) -> Fl
         flags.set("cluster-signing-cert-file", srv("ca.crt"));
         flags.set("cluster-signing-key-file", srv("ca.key"));
     }
-    if mounts_volume_plugins(spec) {
-        flags.set("flex-volume-plugin-dir", volume_plugins(spec));
+    if let Some(directory) = volume_plugins(spec) {
+        flags.set("flex-volume-plugin-dir", directory);
     }
     if spec.cloud_config.is_some() {
         flags.set("cloud-config", layout::CLOUD_CONFIG);
@@ -117,16 +107,11 @@ fn controller_manager_flags(spec: &NodeSpec, control_plane: &ControlPlane) -> Fl
     flags
 }
 
-/// Whether the pod sees the host's volume plugins, as kops has it since 1.11; a plugin can then come by a
-/// `DaemonSet`.
-fn mounts_volume_plugins(spec: &NodeSpec) -> bool {
-    spec.kubernetes.at_least(1, 11)
-}
-
-fn volume_plugins(spec: &NodeSpec) -> &str {
-    spec.kubelet
-        .flag("volume-plugin-dir")
-        .unwrap_or(layout::VOLUME_PLUGINS)
+/// The host's volume plugins, where the pod sees them, as kops has it since 1.11; a plugin can then come by a `DaemonSet`.
+fn volume_plugins(spec: &NodeSpec) -> Option<&str> {
+    let directory = spec.kubelet.flag("volume-plugin-dir");
+    let directory = directory.unwrap_or(layout::VOLUME_PLUGINS);
+    spec.kubernetes.at_least(1, 11).then_some(directory)
 }
 
 fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
@@ -134,12 +119,10 @@ fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     let mut flags = FlagSet::from_spec(&component.flags);
     flags.set("kubeconfig", layout::kubeconfig(SCHEDULER));
     let mut pod = control_plane_pod(spec, SCHEDULER, component, &flags, "100m");
-    let probe = scheduler_probe(spec, control_plane);
-    pod.live_at(&probe.path, probe.port, probe.tls, 15);
-    pod.paths = vec![
-        HostPath::read("varlibkubescheduler", "/var/lib/kube-scheduler"),
-        log_path(SCHEDULER),
-    ];
+    let (port, tls) = scheduler_probe(spec, control_plane);
+    pod.live_at("/healthz", port, tls, 15);
+    pod.read("varlibkubescheduler", "/var/lib/kube-scheduler");
+    pod.write_log();
     pod
 }
 
@@ -156,30 +139,24 @@ fn kube_proxy(spec: &NodeSpec, component: &Component) -> StaticPod {
         flags.set("resource-container", "");
     }
     let command = Command::of_component(spec, KUBE_PROXY, &flags);
-    let mut pod = StaticPod::for_component(KUBE_PROXY, component, command, Priority::Node);
+    let mut pod = StaticPod::for_component(KUBE_PROXY, component, command, NODE_CRITICAL);
     pod.default_cpu("100m");
     pod.labels.push(("tier", "node"));
     pod.privileged = true;
-    pod.paths = kube_proxy_paths(spec);
-    pod
-}
-
-fn kube_proxy_paths(spec: &NodeSpec) -> Vec<HostPath> {
-    let mut paths = vec![
-        HostPath::read("kubeconfig", &layout::kubeconfig(KUBE_PROXY)),
-        log_path(KUBE_PROXY),
-        HostPath::read("ssl-certs-hosts", "/usr/share/ca-certificates").at("/etc/ssl/certs"),
-        // ipvs needs the host's modules.
-        HostPath::read("modules", "/lib/modules"),
-    ];
+    pod.read("kubeconfig", &layout::kubeconfig(KUBE_PROXY));
+    pod.write_log();
+    let certificates = HostPath::read("ssl-certs-hosts", "/usr/share/ca-certificates");
+    pod.add(certificates.at("/etc/ssl/certs"));
+    // ipvs needs the host's modules.
+    pod.read("modules", "/lib/modules");
     // Without the host's lock two writers of iptables lose each other's rules.
     if spec.kubernetes.at_least(1, 9) {
         let lock = HostPath::write("iptableslock", "/run/xtables.lock");
-        paths.push(lock.of_kind("FileOrCreate"));
+        pod.add(lock.of_kind("FileOrCreate"));
     }
     // In a cluster without a name service, names come to /etc/hosts.
     if is_gossip(spec) {
-        paths.push(HostPath::read("etchosts", "/etc/hosts"));
+        pod.read("etchosts", "/etc/hosts");
     }
-    paths
+    pod
 }
