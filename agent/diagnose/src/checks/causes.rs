@@ -100,7 +100,7 @@ fn told_by_warnings(checks: &[CheckReport]) -> Vec<Link> {
         let mut all = checks.iter();
         all.position(|one| one.check.id == id && one.status == status)
     };
-    let told = TOLD.iter().filter_map(|(effect, words, cause)| {
+    let links = TOLD.iter().filter_map(|(effect, words, cause)| {
         let (effect, cause) = (place(effect, Status::Fail)?, place(cause, Status::Warn)?);
         // A file of names is the cause only of what has a name that it gives.
         let (what, why) = (&checks[effect], &checks[cause]);
@@ -108,7 +108,7 @@ fn told_by_warnings(checks: &[CheckReport]) -> Vec<Link> {
         let is_same = why.heard > 0 || why.note.contains(name);
         (is_same && what.note.contains(words)).then_some(Link { effect, cause })
     });
-    told.collect()
+    links.collect()
 }
 
 /// The API server's hook that writes its own roles; the server ends where it cannot (`pkg/registry/rbac/rest/storage_rbac.go`).

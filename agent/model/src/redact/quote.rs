@@ -46,6 +46,21 @@ pub(super) fn close(bytes: &[u8], quote: u8, depth: usize) -> usize {
     end
 }
 
+/// The quotes before the last of two or three that begin a value.
+pub(super) fn doubled_quotes(bytes: &[u8]) -> usize {
+    let Some(quote @ (b'"' | b'\'')) = bytes.first() else {
+        return 0;
+    };
+    let quotes = run(bytes, |b| b == *quote);
+    let is_value = bytes
+        .get(quotes)
+        .is_some_and(|b| b.is_ascii_graphic() && !b",;:)]}".contains(b));
+    match (2..=3).contains(&quotes) && is_value {
+        true => quotes - 1,
+        false => 0,
+    }
+}
+
 pub(super) fn backslashes_before(bytes: &[u8], end: usize) -> usize {
     let near = &bytes[end.saturating_sub(8)..end];
     near.iter().rev().take_while(|b| **b == b'\\').count()

@@ -5,7 +5,7 @@ use super::harmless::{is_path, is_plain, is_reference, is_word};
 use super::label::{Form, Parting, Sign, encoded_length};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
 use super::opaque::{is_odd, is_opaque};
-use super::quote::{backslashes_at_break, backslashes_before, close, quoted};
+use super::quote::{backslashes_at_break, backslashes_before, close, doubled_quotes, quoted};
 use super::shape::{is_base64, run};
 use super::word::{
     break_before, is_prose, length_of_word, length_of_wrapping, trimmed, without_trailing,
@@ -150,10 +150,8 @@ impl Place<'_> {
         if matches!(rest.first(), None | Some(b'\n' | b'\r')) {
             return self.on_next_line(line, start);
         }
-        // `"""value"""`, `''value''`
-        let doubled = doubled_quotes(rest);
-        let rest = &rest[doubled..];
-        start += doubled;
+        start += doubled_quotes(rest);
+        let rest = &bytes[start..];
         if let Some(quoted) = quoted(rest) {
             return Some(start + quoted.start..start + quoted.end);
         }
@@ -311,21 +309,6 @@ impl Place<'_> {
         }
         let length = header + length_of_block(&rest[header..], self.column(line)?);
         (length > header).then_some(start..start + length)
-    }
-}
-
-/// The quotes before the last of two or three that begin a value.
-fn doubled_quotes(bytes: &[u8]) -> usize {
-    let Some(quote @ (b'"' | b'\'')) = bytes.first() else {
-        return 0;
-    };
-    let quotes = run(bytes, |b| b == *quote);
-    let is_value = bytes
-        .get(quotes)
-        .is_some_and(|b| b.is_ascii_graphic() && !b",;:)]}".contains(b));
-    match (2..=3).contains(&quotes) && is_value {
-        true => quotes - 1,
-        false => 0,
     }
 }
 

@@ -47,8 +47,8 @@ pub fn services(spec: &NodeSpec, known: &PlanInputs) -> Vec<Step> {
         last.into_iter().partition(|unit| is_kubelet(unit));
     steps.extend(kubelet.into_iter().chain(rest).map(start));
     let running = spec.units().filter(|unit| unit.state == UnitState::Running);
-    let awaited = running.filter(|unit| is_kubelet(unit) || is_runtime(unit));
-    steps.extend(awaited.map(|unit| {
+    let waited_for = running.filter(|unit| is_kubelet(unit) || is_runtime(unit));
+    steps.extend(waited_for.map(|unit| {
         let healthz = is_kubelet(unit).then(|| kubelet_healthz(spec));
         let unit = unit.name.clone();
         let mut step = step(Action::Await(Condition::UnitActive { unit, healthz }));

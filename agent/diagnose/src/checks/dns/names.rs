@@ -127,14 +127,14 @@ fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Fin
     let lost: Vec<&NameSeen> = of_servers.filter(|one| one.name == first.name).collect();
     let answered = |one: &&NameSeen| one.error.is_none() && one.addresses.is_empty();
     let is_internal = first.purpose == "api-server" || first.name.contains(".internal.");
-    let asked = match lost.is_empty() {
+    let servers = match lost.is_empty() {
         true => said_no(node, &first.name),
         false if lost.iter().all(answered) => lost.iter().map(|one| one.server.as_str()).collect(),
         false => BTreeSet::new(),
     };
-    let all_are = !asked.is_empty() && asked.iter().all(|server| is_foreign(server));
+    let all_are = !servers.is_empty() && servers.iter().all(|server| is_foreign(server));
     (is_internal && all_are).then(|| {
-        let servers: Vec<&str> = asked.into_iter().collect();
+        let servers: Vec<&str> = servers.into_iter().collect();
         let servers = servers.join(" and ");
         let finding = Finding::new(
             format!("{} does not resolve: the name servers of this host ({servers}) are not the VPC's, and do not know the private zone", first.name),

@@ -170,7 +170,7 @@ fn of_mount(node: &Node<'_>, line: &str, mount: &Mount) -> Finding {
     finding.seen("kernel log", line)
 }
 
-/// The finding of a pod's volume whose filesystem the check before each mount cannot mend (k8s.io/mount-utils, `mount_linux.go`).
+/// The finding of a pod's volume whose filesystem the check before each mount cannot fix (k8s.io/mount-utils, `mount_linux.go`).
 fn unmended(node: &Node<'_>) -> Option<Finding> {
     const START: &str = "found errors on device ";
     const END: &str = " but could not correct them";
@@ -183,7 +183,7 @@ fn unmended(node: &Node<'_>) -> Option<Finding> {
     let volume = volume_of(node, device).unwrap_or_else(|| "with its id".to_owned());
     Some(
         Finding::new(
-            format!("the filesystem of {device} is damaged, and the check before the mount cannot mend it alone: its pod does not start"),
+            format!("the filesystem of {device} is damaged, and the check before the mount cannot fix it alone: its pod does not start"),
             format!("aws ec2 create-snapshot --volume-id {volume}; then, while it is not mounted: fsck -fy {device}, and kubelet mounts it; or restore the volume from an earlier snapshot; do not detach volumes by force while they are mounted"),
         )
         .seen("log", quake_formats::yaml::shorten(line, 400)),

@@ -59,8 +59,8 @@ mod tests {
     #[test]
     fn a_call_that_aws_refuses_is_named_with_its_role() {
         let line = "UnauthorizedOperation: User: arn:aws:sts::1:assumed-role/masters.c/i-0 is not authorized to perform: ec2:DescribeVpcs because no identity-based policy allows it";
-        let told = |line: &str, means: &str| refused(line, means.to_owned(), "look".to_owned());
-        let (means, fix) = told(line, "it fails");
+        let named = |line: &str, means: &str| refused(line, means.to_owned(), "look".to_owned());
+        let (means, fix) = named(line, "it fails");
         assert_eq!(
             means,
             "it fails: the role masters.c may not ec2:DescribeVpcs"
@@ -70,7 +70,7 @@ mod tests {
             "{fix}"
         );
         let same = "ec2:DescribeVpcs is denied";
-        assert_eq!(told(line, same), (same.to_owned(), "look".to_owned()));
-        assert_eq!(told("denied", "it fails").0, "it fails");
+        assert_eq!(named(line, same), (same.to_owned(), "look".to_owned()));
+        assert_eq!(named("denied", "it fails").0, "it fails");
     }
 }
