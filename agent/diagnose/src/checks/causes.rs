@@ -61,11 +61,12 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     let failed: BTreeSet<usize> = places(checks, |one| one.status == Status::Fail);
     let warned = places(checks, |one| one.status == Status::Warn && is_cause(one));
     let mut links = told_by_warnings(checks);
+    let linked: BTreeSet<usize> = links.iter().map(|link| link.effect).collect();
     links.extend(held_up(checks));
     links.extend(killed_by_lists(checks));
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
-        if !is_root || !is_symptom(&checks[*effect]) {
+        if !is_root || linked.contains(effect) || !is_symptom(&checks[*effect]) {
             continue;
         }
         let scored = warned.iter().map(|cause| {

@@ -184,14 +184,7 @@ fn value_of(
         }
         Of::Percent => after(text, value, '%'),
         Of::Pair => after(text, value, '='),
-        // A comma ends a word.
-        Of::Comma => {
-            let rest = text[value.end..].strip_prefix(',')?;
-            let length = run(rest.as_bytes(), |b| {
-                b.is_ascii_graphic() && !b"\"'".contains(&b)
-            });
-            (length > 0).then_some(value.end + 1..value.end + 1 + length)
-        }
+        Of::Comma => after(text, value.clone(), ',').or_else(|| behind_comma(text, value.end)),
         Of::Slash => after(text, value, '/'),
         Of::Source => text[value.clone()]
             .starts_with("pass:")
@@ -232,6 +225,16 @@ fn after(text: &str, value: Range<usize>, sign: char) -> Option<Range<usize>> {
     (!first.is_empty() && !rest.is_empty()).then(|| value.end - rest.len()..value.end)
 }
 
+/// The word behind a comma that ended another one, which may be in quotes.
+fn behind_comma(text: &str, end: usize) -> Option<Range<usize>> {
+    let rest = text[end..].strip_prefix(',')?.as_bytes();
+    let place = match quoted(rest) {
+        Some(inner) if inner.end < rest.len() => inner,
+        _ => 0..run(rest, |b| b.is_ascii_graphic() && !b"\"'".contains(&b)),
+    };
+    (!place.is_empty()).then_some(end + 1 + place.start..end + 1 + place.end)
+}
+
 fn is_read(text: &str, from: usize) -> bool {
     let near = &text[from..text.floor_char_boundary(from + FARTHEST_READER)];
     let line = near.split('\n').next().unwrap_or_default();
@@ -262,6 +265,12 @@ mod tests {
             (
                 "lftp -u me,hunter2 -e mirror h",
                 "lftp -u me,*** -e mirror h",
+            ),
+            ("lftp -u \"me,hunter2\" h", "lftp -u \"me,***\" h"),
+            ("lftp -u me,'hunter2' h", "lftp -u me,'***' h"),
+            (
+                "[\"lftp\",\"-u\",\"me,hunter2\"]",
+                "[\"lftp\",\"-u\",\"me,***\"]",
             ),
             (
                 "sqlplus -s me/hunter2@db @x.sql",

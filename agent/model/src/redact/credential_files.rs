@@ -73,10 +73,21 @@ pub(super) fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
                 || (4..=5).contains(&port.len())
                     && !port.starts_with('0')
                     && port.bytes().all(|b| b.is_ascii_digit());
+            // Within a line such a word may be a place in a file, an address or a time.
+            let is_entry = from == 0 || text.as_bytes()[from - 1] == b'\n';
+            let has_letter = |part: &str| part.bytes().any(|b| b.is_ascii_alphabetic());
             let is_host = host == "*"
-                || host.contains('.')
-                || host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
-            let named = !database.is_empty() && !user.is_empty() && password.len() >= 3;
+                || host.contains('.') && !host.contains('=')
+                || is_entry && host.bytes().any(|b| b.is_ascii_alphabetic() && b > b'f');
+            let is_number = password.bytes().all(|b| b.is_ascii_digit());
+            let is_named = has_letter(user)
+                && (database == "*" || has_letter(database))
+                && !database.contains('.');
+            let named = !database.is_empty()
+                && !user.is_empty()
+                && password.len() >= 3
+                && is_named
+                && (is_entry || !is_number);
             (is_port && is_host && named)
                 .then(|| from + said.len() - password.len()..from + said.len())
         })

@@ -167,12 +167,17 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
     // `[host]:587 user:secret`, as in Postfix' lists of passwords
     for port in MAIL_PORTS {
         for (at, port) in text.match_indices(port) {
-            if let Some(word) = words_after(text, at + port.len()).into_iter().next()
-                && let Some((user, secret)) = text[word.clone()].split_once(':')
+            let start = at + port.len();
+            let near = &text[start..text.floor_char_boundary(start + LONGEST_LINE)];
+            let blank = near.len() - near.trim_start_matches([' ', '\t']).len();
+            let entry = near[blank..].split(char::is_whitespace).next();
+            if let Some((user, secret)) = entry.unwrap_or_default().split_once(':')
+                && blank > 0
                 && !user.is_empty()
                 && secret.len() >= 3
             {
-                found.push(word.end - secret.len()..word.end);
+                let secret_at = start + blank + user.len() + 1;
+                found.push(secret_at..secret_at + secret.len());
             }
         }
     }
@@ -189,19 +194,29 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
 /// The third text in quotes of a call: `mysqli_connect('host', 'user', 'secret')`.
 fn find_in_calls<'a>(text: &'a str, call: &'a str) -> impl Iterator<Item = Range<usize>> + 'a {
     text.match_indices(call).filter_map(|(at, call)| {
-        let mut start = at + call.len();
-        for number in 0.. {
-            let rest = &text.as_bytes()[start..];
-            start += run(rest, |b| b == b' ' || b == b',' && number > 0);
-            let inner = quoted(&text.as_bytes()[start..])?;
-            if number == 2 {
-                return Some(start + inner.start..start + inner.end);
-            }
-            // The quote that ends it is as long as the one that begins it.
-            start += inner.end + inner.start;
-        }
-        None
+        let from = at + call.len();
+        let near = &text[from..text.floor_char_boundary(from + LONGEST_LINE)];
+        let third = third_quoted(near.split('\n').next().unwrap_or_default())?;
+        Some(from + third.start..from + third.end)
     })
+}
+
+/// The third of the texts in quotes that a line begins with; nothing where one of them does not end in it.
+fn third_quoted(line: &str) -> Option<Range<usize>> {
+    let bytes = line.as_bytes();
+    let mut start = 0;
+    for number in 0..3 {
+        start += run(bytes.get(start..)?, |b| b == b' ' || b == b',');
+        let rest = &bytes[start..];
+        let inner = quoted(rest)?;
+        rest.get(inner.end)?;
+        if number == 2 {
+            return Some(start + inner.start..start + inner.end);
+        }
+        // The quote that ends it is as long as the one that begins it.
+        start += inner.end + inner.start;
+    }
+    None
 }
 
 /// `NAME_USER=user:secret`, a variable of which the secret is the second part.
@@ -311,6 +326,10 @@ mod tests {
                 "app[1]: db.example.io:5432:app:me:***",
             ),
             (
+                "[smtp.example.io]:587 me@example.io:hun,ter",
+                "[smtp.example.io]:587 me@example.io:***",
+            ),
+            (
                 "PDO->__construct('mysql:host=db', 'wp', 'hunter')",
                 "PDO->__construct('mysql:host=db', 'wp', '***')",
             ),
@@ -327,6 +346,9 @@ mod tests {
             "user me logged on > /dev/null",
             "echo on >file",
             "user_agent=\"curl\"",
+            "mysqli_connect('host",
+            "ldap_bind(\"",
+            "new PDO('mysql:host=db', 'us\nmore\n",
             "KUBE_USER=system:anonymous",
             "RUN_AS_USER=1000:1000",
             "listening on 0.0.0.0:1812 for requests",

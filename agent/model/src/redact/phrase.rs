@@ -16,6 +16,8 @@ static PHRASE_MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "eed words",
         "ecovery phrase",
         "ackup phrase",
+        "EED_PHRASE",
+        "ECOVERY_PHRASE",
     ];
     Marks::of(marks)
 });
@@ -30,6 +32,8 @@ static CODE_MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "ackupCodes",
         "cratch codes",
         "cratch_codes",
+        "ecovery Codes",
+        "ackup Codes",
     ];
     Marks::of(marks)
 });
@@ -40,8 +44,12 @@ pub(super) fn find_phrases(text: &str) -> Vec<Range<usize>> {
     for (at, _, mark) in PHRASE_MARKS.places_in(text) {
         found.extend(phrase_near(text, at + mark.len()));
     }
+    let mut behind = 0;
     for (at, _, mark) in CODE_MARKS.places_in(text) {
-        find_codes(text, at + mark.len(), &mut found);
+        // A heading within what another one has read begins no list of its own.
+        if at >= behind {
+            behind = find_codes(text, at + mark.len(), &mut found);
+        }
     }
     apart(found)
 }
@@ -49,65 +57,89 @@ pub(super) fn find_phrases(text: &str) -> Vec<Range<usize>> {
 /// How far behind its name a phrase begins at most.
 const NEAR: usize = 48;
 
-/// The phrase that begins near a place: twelve words and more of three to eight small letters (BIP 39).
+/// The phrase that begins near a place: twelve words and more of three to eight small letters (BIP 39), behind what begins a
+/// value.
 fn phrase_near(text: &str, from: usize) -> Option<Range<usize>> {
     const FEWEST: usize = 12;
     const MOST: usize = 24;
     let bytes = text.as_bytes();
     let end = bytes.len().min(from + NEAR);
-    let begins = |at: &usize| !bytes[*at - 1].is_ascii_alphanumeric();
+    let begins = |at: &usize| {
+        let before = bytes[from..*at].trim_ascii_end();
+        before.last().is_some_and(|b| b":=\"'[".contains(b))
+    };
     (from..end).filter(begins).find_map(|start| {
-        let (mut at, mut words) = (start, 0);
-        loop {
+        let (mut at, mut last, mut words) = (start, start, 0);
+        while words < MOST {
             let length = run(&bytes[at..], |b| b.is_ascii_lowercase());
             if !(3..=8).contains(&length) {
                 break;
             }
             words += 1;
-            at += length;
-            match bytes.get(at..at + 2) {
-                Some([b' ' | b',' | b'-', next]) if next.is_ascii_lowercase() && words < MOST => {
-                    at += 1;
-                }
-                _ => break,
+            last = at + length;
+            let near = &bytes[last..bytes.len().min(last + 6)];
+            at = last + run(near, |b| b" ,\"'\t-.0123456789".contains(&b));
+            if at == last {
+                break;
             }
         }
-        (words >= FEWEST).then_some(start..at)
+        (words >= FEWEST).then_some(start..last)
     })
 }
 
-/// The codes behind their heading: on its line, or one and more on each of the lines below it.
-fn find_codes(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+/// The codes behind their heading: on its line, or one and more on each of the lines below it, which have nothing else. Returns
+/// where the reading ended.
+fn find_codes(text: &str, from: usize, found: &mut Vec<Range<usize>>) -> usize {
     const MOST_LINES: usize = 20;
     const LONGEST: usize = 2 << 10;
+    let window = &text[from..text.floor_char_boundary(from + LONGEST)];
     let mut start = from;
-    for (number, line) in text[from..text.floor_char_boundary(from + LONGEST)]
-        .split_inclusive('\n')
-        .take(MOST_LINES)
-        .enumerate()
-    {
-        let ends = |c: char| c.is_ascii_whitespace() || ",;\"'\\[]{}".contains(c);
-        let mut at = start;
-        let mut has_code = false;
-        for word in line.split_inclusive(ends) {
-            let said = word.trim_end_matches(ends);
-            if is_code(said) {
-                found.push(at..at + said.len());
-                has_code = true;
-            }
-            at += word.len();
+    for (number, line) in window.split_inclusive('\n').take(MOST_LINES).enumerate() {
+        // On the line of the heading they come behind its sign.
+        let behind = match number {
+            0 => match line.find([':', '=', '[']) {
+                Some(sign) => sign + 1,
+                None => return start,
+            },
+            _ => 0,
+        };
+        let codes = codes_in(&line[behind..], number > 0);
+        let is_blank = line.trim().is_empty() && number == 1;
+        if number > 0 && codes.is_empty() && !is_blank {
+            return start;
         }
-        if number > 0 && !has_code {
-            return;
-        }
+        let at = start + behind;
+        found.extend(codes.into_iter().map(|code| at + code.start..at + code.end));
         start += line.len();
     }
+    start
+}
+
+/// The codes of a line; none of one that says something else, if it is to be of codes `alone`.
+fn codes_in(line: &str, alone: bool) -> Vec<Range<usize>> {
+    let ends = |c: char| c.is_ascii_whitespace() || ",;\"'\\[]{}".contains(c);
+    let mut codes = Vec::new();
+    let mut at = 0;
+    for word in line.split_inclusive(ends) {
+        let said = word.trim_end_matches(ends);
+        // A bullet, or the number of the code.
+        let is_sign = said.len() <= 3 && !said.bytes().any(|b| b.is_ascii_alphabetic());
+        match is_code(said) {
+            true => codes.push(at..at + said.len()),
+            false if alone && !is_sign => return Vec::new(),
+            false => {}
+        }
+        at += word.len();
+    }
+    codes
 }
 
 fn is_code(word: &str) -> bool {
     const SHORTEST: usize = 8;
-    // `ip-10-0-0-1`
-    if word.starts_with("ip-") {
+    // A host, a date, a time since 1970.
+    let is_date = word.len() == 10 && word.as_bytes()[4] == b'-' && word.as_bytes()[7] == b'-';
+    let is_time = word.len() >= 10 && word.bytes().all(|b| b.is_ascii_digit());
+    if word.starts_with("ip-") || is_date || is_time {
         return false;
     }
     let is_of_digits = word.bytes().all(|b| b.is_ascii_digit() || b == b'-');
@@ -141,6 +173,14 @@ mod tests {
                 "\"backup_codes\":[\"8314-9921\",\"4417-0062\"]".to_owned(),
                 "\"backup_codes\":[\"***\",\"***\"]",
             ),
+            (
+                format!("{{\"mnemonic\":[\"{}\"]}}", words.replace(' ', "\",\"")),
+                "{\"mnemonic\":[\"***\"]}",
+            ),
+            (
+                "Recovery Codes:\n\n  1. pg8le-9yuej\n  2. 54mum-nzzto\n".to_owned(),
+                "Recovery Codes:\n\n  1. ***\n  2. ***\n",
+            ),
         ] {
             assert_eq!(scrub(&text), scrubbed);
             assert_eq!(scrub(scrubbed), scrubbed);
@@ -152,6 +192,8 @@ mod tests {
         for text in [
             "the mnemonic of the instruction is not known to this assembler",
             "recovery codes were made for node ip-10-0-0-1\nnext line",
+            "recovery codes: made at 2024-01-01\n2024-01-02 pod coredns-5d78c9869d-abcde is ready",
+            "the mnemonic for this opcode must never appear inside another table because there is none",
         ] {
             assert_eq!(scrub(text), text);
         }

@@ -6,6 +6,9 @@ use std::ops::Range;
 /// No quoted secret is longer; a quote that never ends must not take the rest of a file with it.
 const LONGEST_QUOTED: usize = 64 << 10;
 
+/// No secret between several quotes is longer: their end is looked for at each of them.
+const LONGEST_BETWEEN_MANY: usize = 512;
+
 /// What stands between the quotes at the start, if there are any; they may be escaped.
 pub(super) fn quoted(bytes: &[u8]) -> Option<Range<usize>> {
     let depth = run(bytes, |b| b == b'\\');
@@ -40,25 +43,32 @@ pub(super) fn close(bytes: &[u8], quote: u8, depth: usize) -> usize {
         slashes = 0;
     }
     let mut end = bytes.len();
-    while end > 0 && end == LONGEST_QUOTED && bytes[end - 1] >= 0x80 {
-        end -= 1;
+    if end == LONGEST_QUOTED {
+        // What was cut may end within a character: it goes, from its first byte on.
+        while end > 0 && (0x80..0xC0).contains(&bytes[end - 1]) {
+            end -= 1;
+        }
+        end -= usize::from(end > 0 && bytes[end - 1] >= 0xC0);
     }
     end
 }
 
-/// The quotes before the last of two or three that begin a value.
-pub(super) fn doubled_quotes(bytes: &[u8]) -> usize {
-    let Some(quote @ (b'"' | b'\'')) = bytes.first() else {
-        return 0;
-    };
-    let quotes = run(bytes, |b| b == *quote);
-    let is_value = bytes
-        .get(quotes)
-        .is_some_and(|b| b.is_ascii_graphic() && !b",;:)]}".contains(b));
-    match (2..=3).contains(&quotes) && is_value {
-        true => quotes - 1,
-        false => 0,
+/// What stands between three quotes, or two single ones, and as many on the same line: `"""value"""`, `''value''`. Two double
+/// quotes are an empty value.
+pub(super) fn between_many(bytes: &[u8]) -> Option<Range<usize>> {
+    let quote = *bytes.first().filter(|b| b"\"'".contains(b))?;
+    let quotes = run(bytes, |b| b == quote);
+    if !(quotes == 3 || quotes == 2 && quote == b'\'') {
+        return None;
     }
+    let rest = &bytes[quotes..];
+    let rest = &rest[..rest.len().min(LONGEST_BETWEEN_MANY)];
+    let line = &rest[..run(rest, |b| b != b'\n' && b != b'\r')];
+    line.first().filter(|b| b.is_ascii_alphanumeric())?;
+    let ends = line
+        .windows(quotes)
+        .position(|near| near.iter().all(|b| *b == quote));
+    ends.map(|end| quotes..quotes + end)
 }
 
 pub(super) fn backslashes_before(bytes: &[u8], end: usize) -> usize {

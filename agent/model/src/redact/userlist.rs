@@ -1,7 +1,7 @@
 //! Lists of users and their secrets, each known by the form of its lines.
 
 use super::marks::Marks;
-use super::opaque::is_odd;
+use super::opaque::{is_odd, is_opaque};
 use super::quote::quoted;
 use super::shape::run;
 use std::ops::Range;
@@ -90,7 +90,10 @@ fn find_marked(text: &str, found: &mut Vec<Range<usize>>) {
             let start = at + mark.len();
             let length = run(&bytes[start..], |b| b.is_ascii_alphanumeric() || b == b'-');
             let has_digits = bytes[start..start + length].iter().any(u8::is_ascii_digit);
-            if length >= 16 && has_digits {
+            // `inputs/` is a directory far more often than a part of an address.
+            let word = &text[start..start + length];
+            let is_id = mark != "inputs/" || is_opaque(word, true);
+            if length >= 16 && has_digits && is_id {
                 found.push(start..start + length);
             }
         }

@@ -5,7 +5,7 @@ use super::harmless::{is_path, is_plain, is_reference, is_word};
 use super::label::{Form, Parting, Sign, encoded_length};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
 use super::opaque::{is_odd, is_opaque};
-use super::quote::{backslashes_at_break, backslashes_before, close, doubled_quotes, quoted};
+use super::quote::{backslashes_at_break, backslashes_before, between_many, close, quoted};
 use super::shape::{is_base64, run};
 use super::word::{
     break_before, is_prose, length_of_word, length_of_wrapping, trimmed, without_trailing,
@@ -150,10 +150,8 @@ impl Place<'_> {
         if matches!(rest.first(), None | Some(b'\n' | b'\r')) {
             return self.on_next_line(line, start);
         }
-        start += doubled_quotes(rest);
-        let rest = &bytes[start..];
-        if let Some(quoted) = quoted(rest) {
-            return Some(start + quoted.start..start + quoted.end);
+        if let Some(inner) = between_many(rest).or_else(|| quoted(rest)) {
+            return Some(start + inner.start..start + inner.end);
         }
         if matches!(rest, [b'|' | b'>', ..]) && self.parting.sign == Sign::Colon {
             return self.block(line, start);

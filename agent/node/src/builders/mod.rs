@@ -2,6 +2,7 @@
 //!
 //! A builder is a pure function of the [`Context`]; it knows no phase, no order and no other builder. To add one: a file in
 //! its group's directory, and its name in the group's list. `docs/adr/0019` says why, and what becomes of items.
+//! `kubelet_drop_ins` adds to the specs of both generations.
 
 mod base;
 pub mod bootstrap;

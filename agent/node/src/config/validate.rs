@@ -200,7 +200,12 @@ fn mismatch(node: &Yaml, kind: &Kind) -> Option<&'static str> {
             scalar && duration::normalise(text).is_some(),
             "a duration such as 1m0s",
         ),
-        _ => (true, ""),
+        Kind::Any
+        | Kind::Path(_)
+        | Kind::Shape(_)
+        | Kind::List(_)
+        | Kind::Map(_)
+        | Kind::Named(_) => (true, ""),
     };
     (!holds).then_some(expected)
 }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use std::sync::LazyLock;
 
-/// The rules. They are data, so that another one is some lines more and no code.
+/// The rules. They are data, so that a text is changed without code; the check that meets a rule names it by its id.
 const TABLE: &str = include_str!("rules.txt");
 
 static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| read(TABLE));
@@ -129,7 +129,9 @@ impl Hit {
 
     /// The rule's texts about these values; `None` where the table has no such rule.
     pub(super) fn finding(&self) -> Option<Finding> {
-        let rule = rules().find(|rule| rule.id == self.rule)?;
+        let rule = rules().find(|rule| rule.id == self.rule);
+        debug_assert!(rule.is_some(), "the table has no rule {}", self.rule);
+        let rule = rule?;
         let values = [
             ("{what}", &self.what),
             ("{old}", &self.old),

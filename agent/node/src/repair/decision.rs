@@ -153,7 +153,7 @@ pub fn decide(share: RepairShare, situation: &Situation) -> RepairDecision {
 }
 
 fn own_reason(situation: &Situation) -> Option<SkipReason> {
-    first([
+    first_reason([
         (situation.requested, SkipReason::AlreadyRequested),
         (situation.ready_for < JUST_READY, SkipReason::JustReady),
         (situation.lasting.is_empty(), SkipReason::NotLasting),
@@ -161,7 +161,7 @@ fn own_reason(situation: &Situation) -> Option<SkipReason> {
 }
 
 /// The first reason that applies.
-fn first(reasons: impl IntoIterator<Item = (bool, SkipReason)>) -> Option<SkipReason> {
+fn first_reason(reasons: impl IntoIterator<Item = (bool, SkipReason)>) -> Option<SkipReason> {
     let mut reasons = reasons.into_iter();
     reasons.find_map(|(applies, reason)| applies.then_some(reason))
 }
@@ -182,7 +182,7 @@ impl GroupCheck<'_> {
         let own = population.member(&self.situation.instance);
         let own = own.filter(|own| own.is_there);
         let is_zone_unhealthy = own.is_some_and(|own| self.is_zone_unhealthy(&own.zone));
-        first([
+        first_reason([
             (NEEDED.iter().any(is_suspended), SkipReason::GroupSuspended),
             (own.is_none(), SkipReason::NotInService),
             (self.limit == 0, SkipReason::GroupTooSmall),
@@ -201,7 +201,7 @@ impl GroupCheck<'_> {
     fn turn_reason(&self) -> Option<SkipReason> {
         let announced = self.situation.announced_for;
         let is_readable = announced.is_some_and(|announced| announced >= ANNOUNCED_FOR);
-        first([
+        first_reason([
             (self.used() >= self.limit, SkipReason::ShareUsed),
             (!is_readable, SkipReason::Announcing),
         ])

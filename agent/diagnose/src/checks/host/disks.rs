@@ -4,6 +4,7 @@ use super::growth::partition;
 use super::space::disk_space;
 use super::{features, kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::logs::written;
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
 use quake_volumes::mounted_volume;
@@ -172,6 +173,7 @@ fn of_mount(node: &Node<'_>, line: &str, mount: &Mount) -> Finding {
 
 /// The finding of a pod's volume whose filesystem the check before each mount cannot fix (k8s.io/mount-utils, `mount_linux.go`).
 fn unmended(node: &Node<'_>) -> Option<Finding> {
+    const LATE_MS: u64 = 3_600_000;
     const START: &str = "found errors on device ";
     const END: &str = " but could not correct them";
     let pods = node.pods().flat_map(|pod| pod.log.iter());
@@ -180,11 +182,20 @@ fn unmended(node: &Node<'_>) -> Option<Finding> {
         let (_, rest) = line.split_once(START)?;
         Some((line, rest.split_once(END)?.0))
     })?;
-    let volume = volume_of(node, device).unwrap_or_else(|| "with its id".to_owned());
+    let written = written(line, node.taken());
+    if written.is_some_and(|at| node.taken().millis_since(at) > LATE_MS) {
+        return None;
+    }
+    let snapshot = match volume_of(node, device) {
+        Some(volume) => format!("aws ec2 create-snapshot --volume-id {volume}"),
+        None => {
+            format!("take a snapshot of its volume (lsblk -o NAME,SERIAL {device} shows its id)")
+        }
+    };
     Some(
         Finding::new(
             format!("the filesystem of {device} is damaged, and the check before the mount cannot fix it alone: its pod does not start"),
-            format!("aws ec2 create-snapshot --volume-id {volume}; then, while it is not mounted: fsck -fy {device}, and kubelet mounts it; or restore the volume from an earlier snapshot; do not detach volumes by force while they are mounted"),
+            format!("{snapshot}; then, while it is not mounted: fsck -fy {device}, and kubelet mounts it; or restore the volume from an earlier snapshot; do not detach volumes by force while they are mounted"),
         )
         .seen("log", quake_formats::yaml::shorten(line, 400)),
     )

@@ -15,6 +15,8 @@ pub(super) struct LargestLogs {
     start: String,
     bytes: u64,
     count: usize,
+    /// The largest of them.
+    largest: String,
     /// Whether logrotate leaves them out, because others than root may write in their directory.
     is_skipped: bool,
 }
@@ -25,21 +27,24 @@ pub(super) fn of(node: &Node<'_>, space: &SpaceFacts) -> Option<LargestLogs> {
     if mount.facts.target != space.path {
         return None;
     }
-    let mut kinds: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
+    let mut kinds: BTreeMap<&str, (u64, usize, (u64, &str))> = BTreeMap::new();
     let entries = node.survey().entries.range(FOLDER.to_owned()..);
     for (path, entry) in entries.take_while(|(path, _)| path.starts_with(FOLDER)) {
         if entry.kind == EntryKind::File {
-            let (bytes, count) = kinds.entry(start(path)).or_default();
+            let (bytes, count, largest) = kinds.entry(start(path)).or_default();
             *bytes += entry.size;
             *count += 1;
+            *largest = (*largest).max((entry.size, path));
         }
     }
-    let (start, (bytes, count)) = kinds.into_iter().max_by_key(|(_, (bytes, _))| *bytes)?;
+    let (start, (bytes, count, (_, largest))) =
+        kinds.into_iter().max_by_key(|(_, (bytes, ..))| *bytes)?;
     let is_much = bytes as f64 >= space.bytes as f64 * SHARE;
     is_much.then(|| LargestLogs {
         start: start.to_owned(),
         bytes,
         count,
+        largest: largest.to_owned(),
         is_skipped: is_skipped(node, start),
     })
 }
@@ -99,8 +104,8 @@ impl LargestLogs {
         };
         match self.count {
             1 => format!(
-                "it was never rotated: copy it elsewhere if it must be kept, then: truncate -s 0 {}.log (ls {0}* shows its name); then {limit}",
-                self.start
+                "copy it elsewhere if it must be kept, then: truncate -s 0 {}; then {limit}",
+                self.largest
             ),
             _ => format!(
                 "copy the rotated ones ({0} and a number behind it) elsewhere if they must be kept, then: rm -f {0}[-._][0-9]* {0}.log.[0-9]*; then {limit}",

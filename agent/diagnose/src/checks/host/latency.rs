@@ -5,6 +5,7 @@ use super::disks::volume_of;
 use super::hung::{Kind, Wait, names, waits};
 use super::{kernel_log, scanners};
 use crate::checks::check::{Certainty, Finding, Verdict};
+use crate::checks::logs::written;
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
 
@@ -165,16 +166,21 @@ fn unknown(waits: &[&Wait<'_>], disk: &str) -> Finding {
     .or_else("a disk that does not answer in time")
 }
 
-/// The finding where etcd says again and again that its disk takes seconds (etcd, `server/storage/wal/wal.go`). One such line
-/// now and then has any disk.
+/// The finding where etcd says again and again that its disk takes seconds (etcd, `server/storage/wal/wal.go`), and did so in the
+/// last hour. One such line now and then has any disk.
 fn slow_flushes(node: &Node<'_>, fix: &str) -> Option<Finding> {
     const FEWEST: usize = 3;
+    const LATE_MS: u64 = 3_600_000;
+    let is_late = |line: &&str| {
+        written(line, node.taken()).is_none_or(|at| node.taken().millis_since(at) < LATE_MS)
+    };
     let pods = node.pods().filter(|pod| pod.name.starts_with("etcd-"));
     let slow = pods.filter_map(|pod| {
         let lines = pod.log.iter();
         let lines: Vec<&str> = lines
-            .filter(|line| line.contains("slow fdatasync"))
             .map(String::as_str)
+            .filter(|line| line.contains("slow fdatasync"))
+            .filter(is_late)
             .collect();
         (lines.len() >= FEWEST).then_some((pod, lines))
     });
@@ -215,9 +221,6 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.fail();
     }
     let fix = slow_disk(node);
-    if let Some(finding) = slow_flushes(node, &fix) {
-        return finding.warn();
-    }
     if let Some(average) = stalled(node)? {
         let finding = Finding::new(
             format!("for {average:.0} % of the last five minutes every process waited for a disk"),
@@ -246,7 +249,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return unknown(&others, &fix).warn();
     }
     if log.is_empty() {
-        return Verdict::ok("no process waited long for one");
+        return match slow_flushes(node, &fix) {
+            Some(finding) => finding.warn(),
+            None => Verdict::ok("no process waited long for one"),
+        };
     }
     let times = match log.len() {
         1 => "once".to_owned(),

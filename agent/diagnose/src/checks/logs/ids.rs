@@ -43,7 +43,17 @@ pub(super) fn refused(line: &str, means: String, fix: String) -> (String, String
     }
     let role = who.rsplit_once("assumed-role/").map(|(_, rest)| rest);
     let role = role.and_then(|rest| rest.split('/').next());
-    let who = role.map_or("its role".to_owned(), |role| format!("the role {role}"));
+    let who = match role {
+        Some(role) => format!("the role {role}"),
+        None => who.rsplit(' ').next().unwrap_or_default().to_owned(),
+    };
+    // A policy that denies wins over all that allow.
+    if rest.contains("explicit deny") {
+        return (
+            format!("{means}: a policy denies {action} to {who}"),
+            format!("take the denial of {action} out of the policy that the line names; {fix}"),
+        );
+    }
     (
         format!("{means}: {who} may not {action}"),
         format!(

@@ -46,8 +46,7 @@ const ERROR: &[&str] = &[
     "\"severity\":\"ERROR\"",
     "[ERROR]",
     "[CRITICAL]",
-    // nginx, whose `[error]` tells of clients, too.
-    " [crit] ",
+    // nginx, whose `[error]` and `[crit]` tell of clients, too.
     " [alert] ",
     " [emerg] ",
     "\tERROR\t",

@@ -16,6 +16,7 @@ use super::node::Node;
 use super::report::{CheckReport, Status};
 use errors::Threshold;
 use quake_model::facts::Unseen;
+use quake_model::time::Timestamp;
 
 const ERRORS: &str = "logs.errors";
 
@@ -66,6 +67,11 @@ pub(super) fn is_late(line: &str, node: &Node<'_>) -> bool {
     let taken = node.taken();
     let written = line::time(line, taken);
     written.is_none_or(|at| taken.millis_since(at) < collected::OVER_MS)
+}
+
+/// When a line was written, by its own words; `taken` gives the year where it has none.
+pub(super) fn written(line: &str, taken: Timestamp) -> Option<Timestamp> {
+    line::time(line, taken)
 }
 
 /// Whether a program ends with a line.

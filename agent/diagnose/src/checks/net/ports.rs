@@ -3,7 +3,7 @@
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::runs_kubernetes;
 use crate::checks::node::Node;
-use quake_model::facts::{Listener, Unseen};
+use quake_model::facts::{Listener, PodSeen, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "net.ports",
@@ -97,8 +97,13 @@ fn ports(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// `cmd/node-cache`).
 fn name_server(node: &Node<'_>, listeners: &[Listener]) -> Option<Finding> {
     const OWN: &[&str] = &["node-cache", "coredns", "dnsmasq-nanny"];
-    let mut pods = node.pods();
-    let pod = pods.find(|pod| pod.name.starts_with("node-local-dns") && pod.restarts > 0)?;
+    let cannot_listen = |pod: &&PodSeen| {
+        let before = pod.previous.iter().flat_map(|previous| &previous.log);
+        let mut lines = pod.log.iter().chain(before);
+        pod.name.starts_with("node-local-dns")
+            && lines.any(|line| line.contains("bind: address already in use"))
+    };
+    let pod = node.pods().find(cannot_listen)?;
     let is_everywhere =
         |it: &&Listener| it.port == 53 && matches!(it.address.as_str(), "0.0.0.0" | "::");
     let listener = listeners.iter().find(is_everywhere)?;

@@ -51,7 +51,6 @@ const COMMANDS: &[&str] = &[
 const VARIABLES: &[&str] = &["Environment", "EnvironmentFile", "UnsetEnvironment"];
 const LIMITS: &[&str] = &[
     "LimitNOFILE",
-    "UMask",
     "LimitNPROC",
     "MemoryHigh",
     "MemoryMax",

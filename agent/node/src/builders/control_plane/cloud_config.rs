@@ -27,8 +27,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     for family in config.texts("nodeIPFamilies") {
         add("NodeIPFamilies", family);
     }
-    // As nodeup writes an empty one.
-    if text.ends_with("]\n") {
+    // nodeup joins the lines and ends the file, so that without any of them one is empty (`nodeup/pkg/model/cloudconfig.go`).
+    if text == "[global]\n" {
         text.push('\n');
     }
     Ok(vec![Item::File(File::plain(CLOUD_CONFIG, text))])

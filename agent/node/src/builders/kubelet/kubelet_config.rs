@@ -17,8 +17,8 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     let mut fields = kubelet_settings::take_over(&context.config.kubelet);
     let own = own_fields(context)?;
     let own = own.as_object().into_iter().flatten();
-    let given = own.filter(|(_, value)| !value.is_null());
-    fields.extend(given.map(|(key, value)| (key.as_str(), value.clone())));
+    let present = own.filter(|(_, value)| !value.is_null());
+    fields.extend(present.map(|(key, value)| (key.as_str(), value.clone())));
     let text = yaml_text::document(&json!(fields));
     let mark = "# Written by quake-agent; changes are lost at the next boot.\n";
     let file = File::plain(CONFIG, format!("{mark}{text}"));
@@ -49,10 +49,10 @@ fn own_fields(context: &Context<'_>) -> Result<Value, Fault> {
         "kind": "KubeletConfiguration",
         "containerRuntimeEndpoint": format!("unix://{socket}"),
         "logging": logging,
-        "memorySwap": given("swapBehavior", spec.text("memorySwapBehavior")),
-        "crashLoopBackOff": given("maxContainerRestartPeriod", longest_pause(context)),
+        "memorySwap": one_field("swapBehavior", spec.text("memorySwapBehavior")),
+        "crashLoopBackOff": one_field("maxContainerRestartPeriod", longest_pause(context)),
         "authentication": {
-            "anonymous": given("enabled", spec.boolean("anonymousAuth")),
+            "anonymous": one_field("enabled", spec.boolean("anonymousAuth")),
             "webhook": {"cacheTTL": "0s", "enabled": asks},
             "x509": {"clientCAFile": context.srv("ca.crt")},
         },
@@ -79,7 +79,7 @@ fn own_fields(context: &Context<'_>) -> Result<Value, Fault> {
 }
 
 /// A table of one key; empty where its value is not given.
-fn given(key: &str, value: Option<impl Into<Value>>) -> Value {
+fn one_field(key: &str, value: Option<impl Into<Value>>) -> Value {
     value.map_or_else(|| json!({}), |value| json!({key: value.into()}))
 }
 

@@ -48,7 +48,8 @@ pub(super) fn feature_gates(context: &Context<'_>) -> Result<Option<Value>, Faul
     Ok((!found.is_empty()).then_some(found.into()))
 }
 
-/// The taints the node registers itself with; `None` where there are none.
+/// The taints the node registers itself with; `None` where there are none. The API server refuses a node with an effect that it
+/// does not know.
 pub(super) fn taints(context: &Context<'_>) -> Result<Option<Value>, Fault> {
     const KEY: &str = "taints";
     let mut found = Vec::new();

@@ -58,7 +58,10 @@ pub(crate) fn items(spec: &NodeSpec, known: &PlanInputs) -> Vec<Item> {
 
 /// Whether the agent, not a `DaemonSet`, writes the network's configuration.
 fn owns_network(spec: &NodeSpec) -> bool {
-    !matches!(spec.networking.mode, NetworkMode::Cni { .. })
+    match &spec.networking.mode {
+        NetworkMode::Kubenet | NetworkMode::External => true,
+        NetworkMode::Cni { .. } => false,
+    }
 }
 
 /// What the agent writes for the network: the configuration, or the runtime's template of it; `None` where a `DaemonSet` does.

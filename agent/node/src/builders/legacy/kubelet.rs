@@ -1,4 +1,4 @@
-//! kubelet: its binary, its flags and its unit.
+//! kubelet: its binary, its flags and its unit, and what the agent sets in its Node object.
 
 use super::common_files::proxy_file;
 use super::{layout, programs};

@@ -194,7 +194,8 @@ fn cloud_setup(context: &Context<'_>) -> Result<Option<File>, Fault> {
     Ok(is_wanted.then_some(file))
 }
 
-/// The name of the physical interface that has the address the metadata gives the primary one.
+/// The name of the physical interface that has the address the metadata gives the primary one. Another one taken for it would
+/// cut the node off, so two or none is a fault.
 fn primary_interface<'a>(context: &Context<'a>) -> Result<&'a str, Fault> {
     let (machine, mac) = (context.machine, &context.instance.mac);
     let fitting = machine.interfaces.iter();

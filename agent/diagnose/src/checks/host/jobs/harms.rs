@@ -140,9 +140,14 @@ pub(super) const HARMS: &[Harm] = &[
             &["truncate"],
             &["rsync", "--delete"],
         ],
-        objects: &["/var/lib/containerd", "/var/lib/docker"],
+        // Logs of containers are below `/var/lib/docker/containers`.
+        objects: &[
+            "/var/lib/containerd",
+            "/var/lib/docker/overlay2",
+            "/var/lib/docker/image",
+        ],
         does: "removes files of the container runtime, which does not know of it: images and containers miss parts",
-        fix: "drain the node; systemctl stop kubelet containerd; mv /var/lib/containerd /var/lib/containerd.old; systemctl start containerd kubelet pulls every image again (with docker /var/lib/docker); kubelet removes unused images itself as the disk fills up",
+        fix: "drain the node; systemctl stop kubelet.service; crictl rmp -fa; systemctl stop containerd.service (docker.service); remove what is in its directory, and reboot: every image is pulled again; kubelet removes unused images itself as the disk fills up",
     },
     Harm {
         commands: &[

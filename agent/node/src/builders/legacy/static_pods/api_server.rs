@@ -3,7 +3,7 @@
 use super::{add_control_plane_paths, control_plane_pod};
 use crate::builders::layout::{self, srv};
 use crate::builders::legacy::conditions::{api_server_ports, api_server_probe};
-use crate::builders::legacy::pod::StaticPod;
+use crate::builders::legacy::pod::{HostPath, StaticPod};
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;
 use quake_formats::flags::FlagSet;
@@ -94,6 +94,8 @@ fn add_paths(pod: &mut StaticPod, spec: &NodeSpec, flags: &FlagSet, credentials:
     // The log is rotated by renaming, which needs its directory, not just the file; `-` is standard output.
     let audit = flags.get("audit-log-path").filter(|path| *path != "-");
     if let Some((directory, _)) = audit.and_then(|path| path.rsplit_once('/')) {
-        pod.write("auditlogpathdir", directory);
+        // Even where another path stands there that is only read: kubelet then refuses the pod, and says why.
+        pod.paths
+            .push(HostPath::write("auditlogpathdir", directory));
     }
 }
