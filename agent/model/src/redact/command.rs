@@ -5,7 +5,7 @@ use super::credential_files::{find_communities, find_in_netrc, find_in_pgpass};
 use super::harmless::{is_path, is_plain, is_reference};
 use super::name::tells;
 use super::pair::is_file_of_secret;
-use super::quote::quoted;
+use super::quote::{closed, quoted};
 use super::shape::{apart, run};
 use super::vendor::is_start;
 use std::ops::Range;
@@ -228,10 +228,8 @@ fn after(text: &str, value: Range<usize>, sign: char) -> Option<Range<usize>> {
 /// The word behind a comma that ended another one, which may be in quotes.
 fn behind_comma(text: &str, end: usize) -> Option<Range<usize>> {
     let rest = text[end..].strip_prefix(',')?.as_bytes();
-    let place = match quoted(rest) {
-        Some(inner) if inner.end < rest.len() => inner,
-        _ => 0..run(rest, |b| b.is_ascii_graphic() && !b"\"'".contains(&b)),
-    };
+    let word = || 0..run(rest, |b| b.is_ascii_graphic() && !b"\"'".contains(&b));
+    let place = closed(rest).unwrap_or_else(word);
     (!place.is_empty()).then_some(end + 1 + place.start..end + 1 + place.end)
 }
 

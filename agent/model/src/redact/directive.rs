@@ -5,7 +5,7 @@ use super::harmless::{is_plain, is_reference};
 use super::line::blanks;
 use super::marks::Marks;
 use super::opaque::is_odd;
-use super::quote::quoted;
+use super::quote::{closed, quoted};
 use super::shape::{apart, run};
 use super::userlist::find_in_lists;
 use std::ops::Range;
@@ -207,9 +207,7 @@ fn third_quoted(line: &str) -> Option<Range<usize>> {
     let mut start = 0;
     for number in 0..3 {
         start += run(bytes.get(start..)?, |b| b == b' ' || b == b',');
-        let rest = &bytes[start..];
-        let inner = quoted(rest)?;
-        rest.get(inner.end)?;
+        let inner = closed(&bytes[start..])?;
         if number == 2 {
             return Some(start + inner.start..start + inner.end);
         }

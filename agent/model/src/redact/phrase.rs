@@ -6,6 +6,7 @@ use super::shape::{apart, run};
 use std::ops::Range;
 use std::sync::LazyLock;
 
+/// How a phrase is called, without the first letter where that may be a capital.
 static PHRASE_MARKS: LazyLock<Marks> = LazyLock::new(|| {
     let marks = [
         "nemonic",
@@ -22,6 +23,7 @@ static PHRASE_MARKS: LazyLock<Marks> = LazyLock::new(|| {
     Marks::of(marks)
 });
 
+/// How a list of codes is called, likewise.
 static CODE_MARKS: LazyLock<Marks> = LazyLock::new(|| {
     let marks = [
         "ecovery codes",

@@ -53,6 +53,11 @@ pub(super) fn close(bytes: &[u8], quote: u8, depth: usize) -> usize {
     end
 }
 
+/// Like [`quoted`], where the quote that ends it is there, too.
+pub(super) fn closed(bytes: &[u8]) -> Option<Range<usize>> {
+    quoted(bytes).filter(|inner| inner.end < bytes.len())
+}
+
 /// What stands between three quotes, or two single ones, and as many on the same line: `"""value"""`, `''value''`. Two double
 /// quotes are an empty value.
 pub(super) fn between_many(bytes: &[u8]) -> Option<Range<usize>> {

@@ -29,15 +29,15 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         ));
     };
     let beside: Vec<&str> = candidates[1..].iter().map(|file| file.name).collect();
-    let runtime = node.survey().runtime.ok();
-    let pods = runtime.and_then(|runtime| runtime.pods.as_deref());
-    if let (Own::Of(network), Some(pods)) = (&own, pods)
-        && !pods.iter().any(|pod| network.has_pod(&pod.name))
-        && let Some(pod) = other_network(pods, node)?
-    {
-        return Verdict::ok(format!("{} is of {}, which runs", winner.name, pod.name));
-    }
     if !own.has(winner.name) {
+        let runtime = node.survey().runtime.ok();
+        let pods = runtime.and_then(|runtime| runtime.pods.as_deref());
+        if let (Own::Of(network), Some(pods)) = (&own, pods)
+            && !pods.iter().any(|pod| network.has_pod(&pod.name))
+            && let Some(pod) = other_network(pods, node)?
+        {
+            return Verdict::ok(format!("{} is of {}, which runs", winner.name, pod.name));
+        }
         return foreign_winner(winner, &own, &beside, may_be_own(winner.name, expected));
     }
     let leftover = candidates[1..].iter().find(|file| {

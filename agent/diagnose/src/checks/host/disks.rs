@@ -4,7 +4,7 @@ use super::growth::partition;
 use super::space::disk_space;
 use super::{features, kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
-use crate::checks::logs::written;
+use crate::checks::logs::age_ms;
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
 use quake_volumes::mounted_volume;
@@ -182,8 +182,7 @@ fn unmended(node: &Node<'_>) -> Option<Finding> {
         let (_, rest) = line.split_once(START)?;
         Some((line, rest.split_once(END)?.0))
     })?;
-    let written = written(line, node.taken());
-    if written.is_some_and(|at| node.taken().millis_since(at) > LATE_MS) {
+    if age_ms(line, node).is_some_and(|age| age > LATE_MS) {
         return None;
     }
     let snapshot = match volume_of(node, device) {

@@ -5,7 +5,7 @@ use super::disks::volume_of;
 use super::hung::{Kind, Wait, names, waits};
 use super::{kernel_log, scanners};
 use crate::checks::check::{Certainty, Finding, Verdict};
-use crate::checks::logs::written;
+use crate::checks::logs::age_ms;
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
 
@@ -171,9 +171,7 @@ fn unknown(waits: &[&Wait<'_>], disk: &str) -> Finding {
 fn slow_flushes(node: &Node<'_>, fix: &str) -> Option<Finding> {
     const FEWEST: usize = 3;
     const LATE_MS: u64 = 3_600_000;
-    let is_late = |line: &&str| {
-        written(line, node.taken()).is_none_or(|at| node.taken().millis_since(at) < LATE_MS)
-    };
+    let is_late = |line: &&str| age_ms(line, node).is_none_or(|age| age < LATE_MS);
     let pods = node.pods().filter(|pod| pod.name.starts_with("etcd-"));
     let slow = pods.filter_map(|pod| {
         let lines = pod.log.iter();

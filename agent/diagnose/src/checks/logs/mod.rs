@@ -16,7 +16,6 @@ use super::node::Node;
 use super::report::{CheckReport, Status};
 use errors::Threshold;
 use quake_model::facts::Unseen;
-use quake_model::time::Timestamp;
 
 const ERRORS: &str = "logs.errors";
 
@@ -62,16 +61,15 @@ pub(super) fn is_error(line: &str) -> bool {
     line::level(line) >= line::Level::Error
 }
 
-/// Whether a line was written shortly before the survey was taken, or does not say when.
-pub(super) fn is_late(line: &str, node: &Node<'_>) -> bool {
+/// How long before the survey a line was written, in milliseconds; nothing where it does not say when.
+pub(super) fn age_ms(line: &str, node: &Node<'_>) -> Option<u64> {
     let taken = node.taken();
-    let written = line::time(line, taken);
-    written.is_none_or(|at| taken.millis_since(at) < collected::OVER_MS)
+    line::time(line, taken).map(|written| taken.millis_since(written))
 }
 
-/// When a line was written, by its own words; `taken` gives the year where it has none.
-pub(super) fn written(line: &str, taken: Timestamp) -> Option<Timestamp> {
-    line::time(line, taken)
+/// Whether a line was written shortly before the survey was taken, or does not say when.
+pub(super) fn is_late(line: &str, node: &Node<'_>) -> bool {
+    age_ms(line, node).is_none_or(|age| age < collected::OVER_MS)
 }
 
 /// Whether a program ends with a line.

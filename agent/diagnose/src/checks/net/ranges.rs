@@ -4,7 +4,7 @@
 use super::range::{Range, Way, read_kernel_route, way_to};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::cluster_dns;
-use crate::checks::logs::written;
+use crate::checks::logs::age_ms;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Reached, Unseen};
 use std::collections::BTreeSet;
@@ -205,12 +205,11 @@ fn targets(node: &Node<'_>, ranges: &[(&'static str, Range)]) -> Vec<Target> {
 /// Nodes with which Calico on this one has no BGP session (projectcalico/calico, `node/pkg/health`).
 fn unpeered(node: &Node<'_>) -> BTreeSet<Ipv4Addr> {
     const LATE_MS: u64 = 600_000;
-    let taken = node.taken();
     // The answer of a probe has lines of its own, without a time; and each boot has such lines, too.
-    let mut at = None;
+    let mut age = None;
     let lines = node.journal("kubelet.service").iter().filter(|line| {
-        at = written(line, taken).or(at);
-        at.is_some_and(|at| taken.millis_since(at) < LATE_MS)
+        age = age_ms(line, node).or(age);
+        age.is_some_and(|age| age < LATE_MS)
     });
     let lists = lines.filter_map(|line| line.split_once("BGP not established with "));
     let ends = |c: char| !(c.is_ascii_digit() || ".,".contains(c));

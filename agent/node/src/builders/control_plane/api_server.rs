@@ -1,6 +1,6 @@
 //! kube-apiserver's pod, on the control plane and on nodes that run an API server alone.
 
-use super::static_pod::{component_pod, items, read_public_ca_bundle};
+use super::static_pod::{component_pod, pod_and_log, read_public_ca_bundle};
 use super::{api_server_flags, sidecar};
 use crate::builders::Context;
 use crate::builders::legacy::StaticPod;
@@ -47,7 +47,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     pod.sidecar = sidecar.unwrap_or_default();
     pod.ports = vec![("https", port)];
     mount(&mut pod, context, &section);
-    Ok(items(context, pod, &flags, issuers.collect()))
+    Ok(pod_and_log(context, pod, &flags, issuers.collect()))
 }
 
 fn mount(pod: &mut StaticPod, context: &Context<'_>, section: &Section) {

@@ -1,6 +1,6 @@
 //! kube-controller-manager's pod.
 
-use super::static_pod::{control_plane_pod, items, read_public_ca_bundle};
+use super::static_pod::{control_plane_pod, pod_and_log, read_public_ca_bundle};
 use crate::builders::Context;
 use quake_model::fault::Fault;
 use quake_model::item::Item;
@@ -37,7 +37,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     pod.read("varlibkcm", HOME);
     // At the host's own path, so that a `DaemonSet` can bring a plugin.
     pod.write("volplugins", plugins);
-    Ok(items(context, pod, &flags, Vec::new()))
+    Ok(pod_and_log(context, pod, &flags, Vec::new()))
 }
 
 #[cfg(test)]

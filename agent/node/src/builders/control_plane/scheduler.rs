@@ -1,6 +1,6 @@
 //! kube-scheduler's pod and its configuration.
 
-use super::static_pod::{control_plane_pod, items};
+use super::static_pod::{control_plane_pod, pod_and_log};
 use crate::builders::Context;
 use crate::builders::legacy::variable;
 use crate::config::current::Section;
@@ -34,7 +34,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     pod.read("varlibkubescheduler", HOME);
     pod.read("srvscheduler", &context.srv(NAME));
     pod.write_log();
-    let mut items = items(context, pod, &flags, Vec::new());
+    let mut items = pod_and_log(context, pod, &flags, Vec::new());
     let mut assets = context.config.file_assets.iter();
     if assets.all(|asset| asset.text("path") != Some(CONFIG)) {
         let file = File::plain(CONFIG, configuration(&section)).mode(0o400);

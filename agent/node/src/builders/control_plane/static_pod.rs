@@ -76,7 +76,7 @@ pub(super) fn read_public_ca_bundle(pod: &mut StaticPod, context: &Context<'_>) 
 }
 
 /// The manifest, and the log file, which must be there before the pod: where it is not, a directory is made of it.
-pub(super) fn items(
+pub(super) fn pod_and_log(
     context: &Context<'_>,
     mut pod: StaticPod,
     flags: &FlagSet,
@@ -144,7 +144,12 @@ pub(super) mod tests {
         let (mut pod, flags) = component_pod(context, NAME, &section, "here", "100m")?;
         pod.write_log();
         pod.read("twice", "/var/log/kube-scheduler.log");
-        Ok(items(context, pod, &flags, vec!["--a-last=1".to_owned()]))
+        Ok(pod_and_log(
+            context,
+            pod,
+            &flags,
+            vec!["--a-last=1".to_owned()],
+        ))
     }
 
     fn sample(section: &str, keys: &str) -> Sample {

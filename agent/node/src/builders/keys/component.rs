@@ -8,7 +8,11 @@ use quake_model::item::{AlternateName, Item, Subject, Usage};
 
 /// The kubeconfig of the component called `name`, and its serving certificate unless `section` of `ControlPlaneConfig` names
 /// another.
-pub(super) fn items(context: &Context<'_>, name: &str, section: &str) -> Result<Vec<Item>, Fault> {
+pub(super) fn component_keys(
+    context: &Context<'_>,
+    name: &str,
+    section: &str,
+) -> Result<Vec<Item>, Fault> {
     let subject = Subject::named(&format!("system:{name}"));
     let path = layout::kubeconfig(name);
     let mut items: Vec<Item> = context.kubeconfig(name, subject, &path)?.into();
@@ -34,7 +38,7 @@ mod tests {
                         APIServerConfig: {ClusterDNSDomain: k8s.example}\n";
 
     fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
-        items(context, "kube-scheduler", "KubeScheduler")
+        component_keys(context, "kube-scheduler", "KubeScheduler")
     }
 
     #[test]

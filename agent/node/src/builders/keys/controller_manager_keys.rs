@@ -13,7 +13,7 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !context.is_control_plane() {
         return Ok(Vec::new());
     }
-    let mut items = component::items(context, NAME, "KubeControllerManager")?;
+    let mut items = component::component_keys(context, NAME, "KubeControllerManager")?;
     let path = |name: &str| context.srv(&format!("{NAME}/{name}"));
     let ca = stored::pair(context, KUBERNETES_CA, &path("ca"))?;
     items.extend(ca.map(Item::File));

@@ -8,7 +8,7 @@ use quake_model::item::Item;
 /// Its kubeconfig and its serving certificate.
 pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     match context.is_control_plane() {
-        true => component::items(context, "kube-scheduler", "KubeScheduler"),
+        true => component::component_keys(context, "kube-scheduler", "KubeScheduler"),
         false => Ok(Vec::new()),
     }
 }

@@ -7,7 +7,8 @@ use quake_model::step::Condition;
 /// kubelet's health port, by its own default since 1.2.
 const KUBELET_PORT: u16 = 10248;
 
-const HEALTHZ: &str = "/healthz";
+/// Where components answer whether they are healthy; the pods are probed at the same place.
+pub(super) const HEALTHZ: &str = "/healthz";
 
 /// What a node of kops legacy (1.8 to 1.15) waits for before it is ready: kubelet, which runs everything else, and
 /// its node's object; the network late, because a `DaemonSet` that configures it needs the API server.

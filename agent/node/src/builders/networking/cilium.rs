@@ -12,14 +12,20 @@ pub(super) fn build(context: &Context<'_>) -> Result<Vec<Item>, Fault> {
     if !matches!(context.config.network.provider, Provider::Cilium { .. }) {
         return Ok(Vec::new());
     }
-    let bpf = ("sys-fs-bpf.mount", ["bpffs", "/sys/fs/bpf", "bpf"]);
-    let group = ["cgroup2", "/run/cilium/cgroupv2", "cgroup2"];
-    let mounts = (!context.machine.has_bpf_filesystem).then_some(bpf);
-    let mounts = mounts
-        .into_iter()
-        .chain([("run-cilium-cgroupv2.mount", group)]);
-    let units = mounts.map(|(name, mounted)| mount(context, name, mounted));
-    Ok(units.map(Item::Unit).collect())
+    let mut items = Vec::new();
+    if !context.machine.has_bpf_filesystem {
+        items.push(Item::Unit(mount(
+            context,
+            "sys-fs-bpf.mount",
+            ["bpffs", "/sys/fs/bpf", "bpf"],
+        )));
+    }
+    items.push(Item::Unit(mount(
+        context,
+        "run-cilium-cgroupv2.mount",
+        ["cgroup2", "/run/cilium/cgroupv2", "cgroup2"],
+    )));
+    Ok(items)
 }
 
 fn mount(context: &Context<'_>, name: &str, [what, place, kind]: [&str; 3]) -> Unit {

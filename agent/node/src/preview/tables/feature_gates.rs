@@ -94,10 +94,10 @@ const LOCKS: &str = "
 37 true DRAPrioritizedList HostnameOverride
 ";
 
-static LAST: LazyLock<Vec<(Minor, &str)>> = LazyLock::new(|| rows(GONE).collect());
+static LAST: LazyLock<Vec<(Minor, &str)>> = LazyLock::new(|| lines_by_version(GONE).collect());
 
 static LOCKED: LazyLock<Vec<(Minor, bool, &str)>> = LazyLock::new(|| {
-    let locked = rows(LOCKS).filter_map(|(minor, rest)| {
+    let locked = lines_by_version(LOCKS).filter_map(|(minor, rest)| {
         let (value, names) = rest.split_once(' ')?;
         Some((minor, value.parse::<bool>().ok()?, names))
     });
@@ -105,7 +105,7 @@ static LOCKED: LazyLock<Vec<(Minor, bool, &str)>> = LazyLock::new(|| {
 });
 
 /// The lines of a text that begin with a version: the version, and the rest.
-fn rows(text: &'static str) -> impl Iterator<Item = (Minor, &'static str)> {
+fn lines_by_version(text: &'static str) -> impl Iterator<Item = (Minor, &'static str)> {
     text.lines().filter_map(|line| {
         let (minor, rest) = line.split_once(' ')?;
         Some((minor.parse::<Minor>().ok()?, rest))

@@ -51,6 +51,15 @@ const DIRECTORIES: &[&str] = &[
     "/mnt/master-vol",
 ];
 
+/// Commands that remove files, or what is in them.
+const REMOVALS: &[&[&str]] = &[
+    &["rm -"],
+    &["-delete"],
+    &["-exec rm"],
+    &["truncate"],
+    &["rsync", "--delete"],
+];
+
 /// Lines of systemd-tmpfiles that remove what the node needs.
 pub(super) const TIDIED: Harm = Harm {
     commands: &[],
@@ -133,13 +142,7 @@ pub(super) const HARMS: &[Harm] = &[
         fix: "kubelet and systemd start them again once the job is gone",
     },
     Harm {
-        commands: &[
-            &["rm -"],
-            &["-delete"],
-            &["-exec rm"],
-            &["truncate"],
-            &["rsync", "--delete"],
-        ],
+        commands: REMOVALS,
         // Logs of containers are below `/var/lib/docker/containers`.
         objects: &[
             "/var/lib/containerd",
@@ -150,13 +153,7 @@ pub(super) const HARMS: &[Harm] = &[
         fix: "drain the node; systemctl stop kubelet.service; crictl rmp -fa; systemctl stop containerd.service (docker.service); remove what is in its directory, and reboot: every image is pulled again; kubelet removes unused images itself as the disk fills up",
     },
     Harm {
-        commands: &[
-            &["rm -"],
-            &["-delete"],
-            &["-exec rm"],
-            &["truncate"],
-            &["rsync", "--delete"],
-        ],
+        commands: REMOVALS,
         objects: DIRECTORIES,
         does: "removes directories of the node",
         fix: "systemctl restart quake-agent.service writes the agent's files again; restart kubelet.service and the runtime after it",

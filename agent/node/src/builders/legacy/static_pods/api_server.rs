@@ -2,7 +2,7 @@
 
 use super::{add_control_plane_paths, control_plane_pod};
 use crate::builders::layout::{self, srv};
-use crate::builders::legacy::conditions::{api_server_ports, api_server_probe};
+use crate::builders::legacy::conditions::{HEALTHZ, api_server_ports, api_server_probe};
 use crate::builders::legacy::pod::{HostPath, StaticPod};
 use crate::credentials::{ETCD_CLIENT, has_basic_auth, secures_kubelet};
 use crate::plan_inputs::Credentials;
@@ -30,7 +30,7 @@ pub(super) fn pod(
     }
     let (port, tls) = api_server_probe(spec, control_plane);
     // A first start on a small instance takes longer than etcd's; too short a delay kills it again and again.
-    pod.live_at("/healthz", port, tls, 45);
+    pod.live_at(HEALTHZ, port, tls, 45);
     let (secure, insecure) = api_server_ports(spec, control_plane);
     pod.ports = vec![("https", secure.into())];
     pod.ports

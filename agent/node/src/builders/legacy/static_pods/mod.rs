@@ -3,7 +3,7 @@
 mod api_server;
 
 use super::common_files::proxy_variables;
-use super::conditions::{controller_manager_probe, scheduler_probe};
+use super::conditions::{HEALTHZ, controller_manager_probe, scheduler_probe};
 use super::etcd::{is_gossip, manifest_path};
 use super::kubeconfig::server as api_server_url;
 use super::layout::{self, srv};
@@ -80,7 +80,7 @@ fn controller_manager(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPo
     let flags = controller_manager_flags(spec, control_plane);
     let mut pod = control_plane_pod(spec, CONTROLLER_MANAGER, component, &flags, "100m");
     let (port, tls) = controller_manager_probe(spec, control_plane);
-    pod.live_at("/healthz", port, tls, 15);
+    pod.live_at(HEALTHZ, port, tls, 15);
     add_control_plane_paths(&mut pod, spec);
     pod.read("varlibkcm", "/var/lib/kube-controller-manager");
     if let Some(directory) = volume_plugins(spec) {
@@ -120,7 +120,7 @@ fn scheduler(spec: &NodeSpec, control_plane: &ControlPlane) -> StaticPod {
     flags.set("kubeconfig", layout::kubeconfig(SCHEDULER));
     let mut pod = control_plane_pod(spec, SCHEDULER, component, &flags, "100m");
     let (port, tls) = scheduler_probe(spec, control_plane);
-    pod.live_at("/healthz", port, tls, 15);
+    pod.live_at(HEALTHZ, port, tls, 15);
     pod.read("varlibkubescheduler", "/var/lib/kube-scheduler");
     pod.write_log();
     pod
