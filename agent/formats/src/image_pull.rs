@@ -110,6 +110,11 @@ const REASONS: &[KnownLine] = &[
         fix: "crictl rmi --prune; or grow the volume",
     },
     KnownLine {
+        parts: &["Proxy Authentication Required"],
+        means: "the proxy refuses the user and password that the runtime has, or wants some",
+        fix: "write the present ones into the proxy's URL (/etc/environment), then: systemctl restart containerd.service",
+    },
+    KnownLine {
         parts: &["i/o timeout"],
         means: "the registry does not answer",
         fix: "routes, NAT, security groups and the proxy: curl -v https://<registry>/v2/",

@@ -9,6 +9,7 @@ use super::node::Node;
 use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
 use crate::log_lines;
+use hosts::{closed_endpoint, elsewhere};
 use quake_formats::image_pull::{image_in, is_pull, reason};
 use quake_formats::journal::Reason;
 use quake_formats::yaml::shorten;
@@ -121,7 +122,12 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
             true => "a container's program cannot be run".to_owned(),
             false => what,
         };
+        let of_hosts = || {
+            elsewhere(reason.line, image?, &what)
+                .or_else(|| closed_endpoint(reason.line, image?, &what))
+        };
         let finding = of_inspection(&reason, &what)
+            .or_else(of_hosts)
             .or_else(|| of_any_table(node, &reason, &what, &lines))
             .unwrap_or_else(|| from_journal(&reason, &what));
         let is_needed = image
@@ -336,5 +342,6 @@ fn whole_name(image: &str) -> String {
     }
 }
 
+mod hosts;
 #[cfg(test)]
 mod tests;
