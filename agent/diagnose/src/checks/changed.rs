@@ -126,8 +126,14 @@ pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &No
         None => &[],
     };
     for (path, at) in shown {
-        let undo =
-            format!("; {path} was changed at {at}, after the boot: undo that if it is the cause");
+        let undo = match finding.certainty == Certainty::Certain && finding.fix.contains(*path) {
+            true => format!("; {path} was changed at {at}, after the boot"),
+            false => {
+                format!(
+                    "; {path} was changed at {at}, after the boot: undo that if it is the cause"
+                )
+            }
+        };
         finding.fix.push_str(&undo);
     }
     if finding.certainty == Certainty::Certain {

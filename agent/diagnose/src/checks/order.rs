@@ -26,6 +26,7 @@ const OTHERS: &[&str] = &[
     "host.jobs",
     "host.packages",
     "host.mounts",
+    "host.services",
     "host.ca-bundle",
     "runtime.others",
     "identity.profile",

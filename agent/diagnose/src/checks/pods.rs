@@ -20,7 +20,10 @@ pub(super) const CHECKS: &[Check] = &[Check {
     because: &[
         "host.oom",
         "host.disk-space",
+        "host.services",
+        "host.sysctl",
         "net.managers",
+        "net.tunnel",
         "net.ranges",
         "net.ports",
         "dns.names",

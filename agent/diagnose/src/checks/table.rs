@@ -32,6 +32,7 @@ const AREAS: &[&[Check]] = &[
     net::RANGES,
     net::SETTINGS,
     net::FILTERS,
+    net::TUNNEL,
     net::PORTS,
     net::PROXY,
     dns::RESOLVERS,

@@ -47,7 +47,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .map(|pod| &pod.log)
         .chain(of_files.map(|(_, lines)| lines));
     let mut found: BTreeMap<String, (usize, &str, &str)> = BTreeMap::new();
-    for line in logs.flatten().filter(|line| is_late(line, node)) {
+    let lines: Vec<&String> = logs.flatten().filter(|line| is_late(line, node)).collect();
+    for line in &lines {
         if let Some(Broken { name, why }) = read(line) {
             let one = found.entry(name).or_default();
             // What asks the back end itself says more than who asked for its list.
@@ -57,9 +58,37 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let worst = found.iter().max_by_key(|(_, (count, ..))| *count);
     match worst.filter(|(_, (count, ..))| *count >= MANY) {
-        Some((name, (count, why, line))) => gone(name, *count, why, line).warn(),
+        Some((name, (count, why, line))) => {
+            let group = name.split_once('.').map_or("", |(_, group)| group);
+            let known = KNOWN.iter().find(|(of, ..)| *of == group);
+            let is_removed = known.is_some_and(|(.., service)| {
+                let words = format!("service \"{service}\" not found");
+                lines
+                    .iter()
+                    .any(|line| line.replace('\\', "").contains(&words))
+            });
+            match known.filter(|_| is_removed) {
+                Some((_, namespace, service)) => removed(name, namespace, service, line).warn(),
+                None => gone(name, *count, why, line).warn(),
+            }
+        }
         None => Verdict::ok("the logs tell of none that does not answer"),
     }
+}
+
+/// The finding where the service itself is not there any more.
+fn removed(name: &str, namespace: &str, service: &str, line: &str) -> Finding {
+    Finding::new(
+        format!(
+            "the APIService {name} is left over: its service {namespace}/{service} is not there any more, and discovery of every API suffers: namespaces do not end, garbage collection, quotas and Helm may stop"
+        ),
+        format!(
+            "kubectl delete apiservice {name}; or install the program again that has the service {namespace}/{service}, where it is wanted"
+        ),
+    )
+    .by(Certainty::Likely)
+    .seen("APIService", name)
+    .seen("log", shorten(line, 400))
 }
 
 fn gone(name: &str, count: usize, why: &str, line: &str) -> Finding {
@@ -210,6 +239,10 @@ mod tests {
             Status::Warn,
             "kubectl delete apiservice v1beta1.metrics.k8s.io",
         );
+        let pod = node.pods().last_mut().expect("it is there");
+        let gone = r#"E1121 03:21:02.1 1 x.go:1] "Unhandled Error" err="service \"metrics-server\" not found""#;
+        pod.log.push(gone.to_owned());
+        node.assert(id, Status::Warn, "is left over");
         // What was so when the node booted is over.
         let pod = node.pods().last_mut().expect("it is there");
         pod.log = vec![LINE.replace("03:21:01", "01:21:01"); 9];

@@ -41,19 +41,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .clone()
         .any(|line| line.contains("failing open") && line.contains(name));
     let finding = match refusal.denied {
-        _ if ends => Finding::new(
-            format!(
-                "the admission webhook {name} {} the roles that the API server writes as it starts, so it ends after half a minute, again and again: {why}",
-                if refusal.denied {
-                    "refuses"
-                } else {
-                    "does not answer for"
-                }
-            ),
-            format!(
-                "{all}: delete that configuration in the seconds in which the API server answers; or start it once with --disable-admission-plugins=ValidatingAdmissionWebhook,MutatingAdmissionWebhook in its manifest; then exclude roles of the system and kube-system from the webhook, or set failurePolicy: Ignore"
-            ),
-        ),
+        _ if ends => at_start(&refusal, &all),
         true => Finding::new(
             format!("the admission webhook {name} refuses what this node asks for: {why}"),
             format!(
@@ -61,6 +49,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             ),
         ),
         false if passed_over => late(&refusal, line, &all),
+        false if of_pods.clone().any(|line| holds_leases(line, name)) => {
+            in_a_circle(&refusal, line, &all)
+        }
         false => Finding::new(
             format!(
                 "the admission webhook {name} {}, and requests fail: {why}",
@@ -77,6 +68,52 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .by(Certainty::Likely)
         .seen("log", shorten(line, 400))
         .fail()
+}
+
+/// The finding of a webhook that keeps the API server from writing its own roles.
+fn at_start(refusal: &Refusal<'_>, all: &str) -> Finding {
+    let (name, why) = (refusal.name, refusal.why);
+    let does = match refusal.denied {
+        true => "refuses",
+        false => "does not answer for",
+    };
+    Finding::new(
+        format!(
+            "the admission webhook {name} {does} the roles that the API server writes as it starts, so it ends after half a minute, again and again: {why}"
+        ),
+        format!(
+            "{all}: delete that configuration in the seconds in which the API server answers; or start it once with --disable-admission-plugins=ValidatingAdmissionWebhook,MutatingAdmissionWebhook in its manifest; then exclude roles of the system and kube-system from the webhook, or set failurePolicy: Ignore"
+        ),
+    )
+}
+
+/// Whether a line says that a webhook keeps a controller from its lease (k8s.io/client-go, `tools/leaderelection`).
+fn holds_leases(line: &str, webhook: &str) -> bool {
+    const LEASES: &[&str] = &[
+        "Failed to update lock",
+        "Failed to update lease",
+        "failed to renew lease",
+        "leases.coordination.k8s.io",
+        "leader election record",
+    ];
+    line.contains("failed calling webhook")
+        && line.contains(webhook)
+        && LEASES.iter().any(|words| line.contains(words))
+}
+
+/// The finding of a webhook that keeps controllers from their leases: nobody is left who could start its pods again.
+fn in_a_circle(refusal: &Refusal<'_>, line: &str, all: &str) -> Finding {
+    let (name, why) = (refusal.name, refusal.why);
+    Finding::new(
+        format!(
+            "the admission webhook {name} {}, and it guards leases, too: controllers lose theirs, so nobody starts its pods again: {why}",
+            cause(line).says
+        ),
+        format!(
+            "break the circle: {all}; kubectl delete that configuration, or patch failurePolicy: Ignore into it; then its pods start{}; put it back with leases out of its rules, and kube-system, kube-node-lease and its own namespace excluded (namespaceSelector)",
+            endpoints(line)
+        ),
+    )
 }
 
 /// The finding of a webhook that is passed over when it does not answer in time.

@@ -94,7 +94,7 @@ fn cpu(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     Finding::new(
         format!("the hypervisor withheld {:.0} % of the processors' time", stolen * 100.0),
-        "aws ec2 modify-instance-credit-specification with CpuCredits=unlimited, or choose a type that is not burstable",
+        "aws ec2 modify-instance-credit-specification --instance-credit-specifications InstanceId=<instance-id>,CpuCredits=unlimited (cpuCredits: unlimited in kops edit ig), or choose a type that is not burstable, such as m6i.large",
     )
     .warn()
 }

@@ -16,7 +16,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["disk", "kernel"],
         sources: &[Source::Files, Source::KernelLog],
-        because: &[],
+        because: &["host.kernel"],
         why: "a filesystem with errors becomes read-only, and then nothing can be written",
         remedy: "replace the instance; for a volume with data, take a snapshot first, then run fsck while it is not mounted",
         judge: disk_errors,

@@ -3,7 +3,7 @@
 use super::capacity::pressure;
 use super::disks::volume_of;
 use super::hung::{Kind, Wait, names, waits};
-use super::{kernel_log, scanners};
+use super::{efs, kernel_log, scanners};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::logs::age_ms;
 use crate::checks::node::{Mount, Node};
@@ -212,7 +212,8 @@ const TIMEOUTS: &[&str] = &[
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let waits = waits(node);
-    let of_others = remote(node, &waits)
+    let of_others = efs::without_tunnel(node, &waits)
+        .or_else(|| remote(node, &waits))
         .or_else(|| scanned(node, &waits))
         .or_else(|| in_user_space(node, &waits));
     if let Some(finding) = of_others {
@@ -220,10 +221,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let fix = slow_disk(node);
     if let Some(average) = stalled(node)? {
-        let finding = Finding::new(
-            format!("for {average:.0} % of the last five minutes every process waited for a disk"),
-            fix,
-        );
+        let finding = at_a_stand(node, &waits, average, &fix);
         return match average >= AT_A_STAND {
             true => finding.fail(),
             false => finding.warn(),
@@ -259,6 +257,69 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     Finding::new(format!("{times} something waited too long for a disk"), fix)
         .seen("kernel log", kernel_log::last(&log))
         .warn()
+}
+
+/// The finding where every process waits for a disk: one that completes nothing any more, else one that is slow.
+fn at_a_stand(node: &Node<'_>, waits: &[Wait<'_>], average: f64, fix: &str) -> Finding {
+    let time =
+        format!("for {average:.0} % of the last five minutes every process waited for a disk");
+    let mut of_disk = waits.iter().filter(|wait| wait.kind == Kind::Disk);
+    if let Some((device, wait)) = of_disk.find_map(|wait| Some((device_of(wait.task())?, wait))) {
+        return stalled_disk(node, &time, device, wait);
+    }
+    match slow_flushes(node, fix) {
+        Some(flushes) => Finding {
+            summary: format!("{time}: {}", flushes.summary),
+            ..flushes
+        }
+        .by(Certainty::Certain),
+        None => Finding::new(time, fix),
+    }
+}
+
+/// The disk whose own task of the kernel hangs: `nvme1n1` of `jbd2/nvme1n1-8` and of `xfsaild/nvme1n1`.
+fn device_of(task: &str) -> Option<&str> {
+    match task.strip_prefix("jbd2/") {
+        Some(rest) => rest.rsplit_once('-').map(|(device, _)| device),
+        None => task.strip_prefix("xfsaild/"),
+    }
+}
+
+/// The finding where a write to a disk does not end for minutes (EBS: `VolumeStalledIOCheck`, I/O status of a volume).
+fn stalled_disk(node: &Node<'_>, time: &str, device: &str, wait: &Wait<'_>) -> Finding {
+    // The kernel cuts the name of a task (`TASK_COMM_LEN`).
+    const LONGEST: usize = 15;
+    let path = format!("/dev/{device}");
+    let is_cut = wait.task().len() == LONGEST;
+    let mounts = node.mounts().unwrap_or_default();
+    let mut mounted = mounts.iter().filter(|mount| {
+        let source = &mount.facts.source;
+        *source == path || is_cut && source.starts_with(&path)
+    });
+    let (path, target) = match mounted.next() {
+        Some(mount) => (
+            mount.facts.source.clone(),
+            format!(" at {}", mount.facts.target),
+        ),
+        None => (path, String::new()),
+    };
+    let finding = match volume_of(node, &path) {
+        Some(id) => Finding::new(
+            format!(
+                "a write to the disk {path} ({id}{target}) takes longer than two minutes, and what waits for it hangs; {time}"
+            ),
+            format!(
+                "aws ec2 describe-volume-status --volume-ids {id} says whether EBS stalled it (VolumeStalledIOCheck in CloudWatch, AWS Health): then replace the instance, so that the volume is attached anew: kops delete instance <instance-id> --yes (--cloudonly where the API server is down); a reboot is not enough. If BurstBalance is 0 or VolumeQueueLength high, it is too slow: aws ec2 modify-volume --volume-type gp3 --iops 6000 --throughput 250 --volume-id {id}, where it has less. A volume that stays impaired is restored from its snapshot or backup"
+            ),
+        ),
+        None => Finding::new(
+            format!(
+                "a write to the disk {path}{target} takes longer than two minutes, and what waits for it hangs; {time}"
+            ),
+            slow_disk(node),
+        ),
+    };
+    finding.by(Certainty::Likely).seen("kernel log", wait.line)
 }
 
 /// The share of the last five minutes in which every process waited for a disk, where that is too much.

@@ -2,6 +2,7 @@
 
 use super::kernel_log;
 use crate::checks::check::{Certainty, Finding, Verdict};
+use crate::checks::kubelet_config::kubelet_key;
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
@@ -193,10 +194,7 @@ fn no_processes(node: &Node<'_>) -> Option<Finding> {
                 None => Finding::new(what, fix),
             }
         }
-        None if group.contains("kubepods") => Finding::new(
-            format!("the pods cgroup {group} has as many processes as it may have"),
-            "raise podPidsLimit of kubelet (spec.kubelet.podPidsLimit), or find the pod that starts so many: systemd-cgtop -P --order=tasks",
-        ),
+        None if group.contains("kubepods") => of_pod(node, group),
         None => Finding::new(
             format!("the control group {group} has as many processes as it may have"),
             format!(
@@ -205,6 +203,58 @@ fn no_processes(node: &Node<'_>) -> Option<Finding> {
         ),
     };
     Some(finding.seen("kernel log", line))
+}
+
+/// The finding where a pod has as many processes and threads as kubelet lets each have.
+fn of_pod(node: &Node<'_>, group: &str) -> Finding {
+    /// A program with threads needs hundreds.
+    const FEW: u32 = 1_024;
+    let pod = pod_of(node, group);
+    let who = match &pod {
+        Some(pod) => format!("the pod {pod}"),
+        None => format!("the pods cgroup {group}"),
+    };
+    // None, or a negative number, is no limit of kubelet's own.
+    let limit = kubelet_key(node, "podPidsLimit").filter(|limit| !limit.starts_with(['-', '0']));
+    let is_few = limit
+        .as_ref()
+        .is_some_and(|limit| limit.parse().is_ok_and(|it: u32| it < FEW));
+    let finding = match limit {
+        Some(limit) if is_few => Finding::new(
+            format!(
+                "{who} has as many processes and threads as it may have: podPidsLimit of kubelet is {limit}, which is too few for programs with many threads"
+            ),
+            "set spec.kubelet.podPidsLimit: 4096 (or -1, no limit) in kops edit cluster, or in the instance group; kops update cluster --yes and kops rolling-update cluster --yes: the file on the node is written anew at each boot; a pod has its new limit once it is made anew",
+        ),
+        limit => Finding::new(
+            format!(
+                "{who} has as many processes as it may have{}",
+                limit.map_or(String::new(), |limit| format!(
+                    " (podPidsLimit of kubelet: {limit})"
+                ))
+            ),
+            "raise podPidsLimit of kubelet (spec.kubelet.podPidsLimit), or find the pod that starts so many: systemd-cgtop -P --order=tasks",
+        ),
+    };
+    match pod {
+        Some(_) => finding.seen("cgroup", group),
+        None => finding,
+    }
+}
+
+/// The pod of a control group, as kubelet's lines name its UID: `pod="default/orders" podUID="f81d…"`.
+fn pod_of(node: &Node<'_>, group: &str) -> Option<String> {
+    let (_, rest) = group
+        .rsplit_once("-pod")
+        .or_else(|| group.rsplit_once("/pod"))?;
+    let uid = rest.split(['.', '/']).next()?.replace('_', "-");
+    let lines = node.journal("kubelet.service").iter().rev();
+    let names = lines.filter(|line| !uid.is_empty() && line.contains(&uid));
+    let mut names = names.filter_map(|line| {
+        let (_, rest) = line.split_once(" pod=\"")?;
+        Some(rest.split_once('"')?.0.to_owned())
+    });
+    names.next()
 }
 
 /// The control group that a line of the pids controller names.

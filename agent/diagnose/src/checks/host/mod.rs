@@ -2,9 +2,11 @@
 
 mod capacity;
 mod disks;
+mod efs;
 mod features;
 mod forbidden;
 mod growth;
+mod hardware;
 mod hung;
 mod jobs;
 pub(in crate::checks) mod kernel_log;

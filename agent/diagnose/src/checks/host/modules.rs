@@ -2,7 +2,7 @@
 
 use super::forbidden::forbidden;
 use super::hung::{Kind, waits};
-use super::{kernel_log, lockup};
+use super::{hardware, kernel_log, lockup};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_key, kubernetes_minor, runs_kubernetes};
 use crate::checks::node::Node;
@@ -94,7 +94,8 @@ fn kernel(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Ok(faults) => faults,
         Err(_) => return Verdict::ok(format!("{release}; its log was not seen")),
     };
-    if let Some(finding) = namespaces(node, release, &faults) {
+    let finding = hardware::broken_memory(node).or_else(|| namespaces(node, release, &faults));
+    if let Some(finding) = finding {
         return finding.fail();
     }
     if let Some(verdict) = lockup::judge(node, release, &faults) {

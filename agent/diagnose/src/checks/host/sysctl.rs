@@ -2,6 +2,7 @@
 
 mod reverse;
 mod rows;
+mod without_ipv6;
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_flag, runs_kubernetes};
@@ -14,7 +15,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     title: "no file gives the kernel a setting that breaks a node",
     severity: Severity::Warning,
     tags: &["kernel", "hardening"],
-    sources: &[Source::Files, Source::Network],
+    sources: &[Source::Files, Source::Network, Source::Runtime],
     because: &[],
     why: "guides for hardening a host or for tuning a database set what breaks pods",
     remedy: "take the line out of the file in /etc/sysctl.d, then: sysctl --system",
@@ -34,10 +35,14 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     });
     let mut bad = bad.chain(reverse::strict(node));
     let Some((setting, what, fix)) = bad.next() else {
-        return Verdict::ok("none is known to do harm");
+        return match without_ipv6::refused(node) {
+            Some(finding) => finding.warn(),
+            None => Verdict::ok("none is known to do harm"),
+        };
     };
     let finding = Finding::new(format!("{setting}: {what}"), fix);
-    bad.fold(finding, |finding, (setting, what, _)| {
+    bad.fold(finding, |mut finding, (setting, what, fix)| {
+        finding.fix = format!("{}; also: {fix}", finding.fix);
         finding.seen("also", format_args!("{setting}: {what}"))
     })
     .warn()
@@ -59,6 +64,13 @@ impl Set {
 
     fn remedy(&self, key: &str, better: &str) -> String {
         match &self.file {
+            // The kernel does not let it be taken back (admin-guide/sysctl/kernel, `modules_disabled`).
+            Some(path) if key == "kernel.modules_disabled" => format!(
+                "take {key} out of {path} (and out of what writes it), then drain the node and reboot or replace it: the kernel does not take it back while it runs; where the setting is wanted, list ip_set, xt_set, ipip, vxlan, br_netfilter and overlay in /etc/modules-load.d first"
+            ),
+            Some(path) if key == "net.ipv4.ip_local_port_range" => format!(
+                "take {key} out of {path}, then: sysctl -w {key}='{better}'; a connection keeps the port that it has: ss -tanp '( sport >= :10248 and sport <= :10260 )' shows whose it is: restart that program, often kubelet, or reboot"
+            ),
             Some(path) => format!(
                 "take {key} out of {path}, then: sysctl -w {key}='{better}'; restart the host where the kernel refuses it"
             ),

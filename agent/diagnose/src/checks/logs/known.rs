@@ -3,9 +3,11 @@
 use super::collected::{KERNEL, Log};
 use super::errors::Threshold;
 use super::ids::{ids, refused};
-use super::line::{Level, is_of_another};
+use super::line::Level;
+use super::program::of_program;
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
+use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::order::explanations;
 use crate::checks::report::{CheckReport, Status};
@@ -13,9 +15,6 @@ use crate::log_lines::{self, LogLine, TELLING};
 use quake_formats::yaml::shorten;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// How long a line is quoted.
-const QUOTED: usize = 300;
 
 /// Areas whose checks quote what a program logged without a table of lines of their own.
 const OF_PROGRAMS: &[&str] = &["kubelet", "runtime", "services", "staticpods", "etcd"];
@@ -38,6 +37,7 @@ const OF_SYMPTOMS: &[&str] = &[
     "PLEG is not healthy",
     "container runtime is down",
     "CrashLoopBackOff",
+    "rror retrieving resource lock",
 ];
 
 /// Checks of the kernel's log that look for few lines, and weigh no others.
@@ -139,7 +139,7 @@ fn hits<'a>(log: &'a Log<'a>, threshold: Threshold) -> Vec<Hit<'a>> {
                 .filter(|row| !row.from.is_empty())
                 .or_else(|| outer_row(line)),
         };
-        let Some(row) = row.filter(|row| !is_of_another(&log.name, row)) else {
+        let Some(row) = row.and_then(|row| of_program(&log.name, row)) else {
             continue;
         };
         if threshold.is_over(log, index) {

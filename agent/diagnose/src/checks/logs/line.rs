@@ -1,6 +1,5 @@
 //! One line of a log: what it says without its head, how bad it says that it is, and when it was written.
 
-use crate::log_lines::LogLine;
 use quake_model::time::Timestamp;
 
 /// How bad a line says that it is.
@@ -308,11 +307,6 @@ fn after_klog_head(text: &str) -> &str {
         }
     }
     rest
-}
-
-/// Whether the runtime logs what etcd would: both keep a database of bbolt, and each crashes on its own.
-pub(super) fn is_of_another(log: &str, row: &LogLine) -> bool {
-    matches!(log, "containerd" | "docker") && row.check.starts_with("etcd.")
 }
 
 #[cfg(test)]

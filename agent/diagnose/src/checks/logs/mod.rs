@@ -6,6 +6,7 @@ mod errors;
 mod ids;
 mod known;
 mod line;
+mod program;
 #[cfg(test)]
 mod tests;
 mod warnings;

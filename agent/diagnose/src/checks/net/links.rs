@@ -226,10 +226,27 @@ fn over_another(node: &Node<'_>) -> Option<Finding> {
     if metrics.is_some_and(|(of_other, of_own)| of_other > of_own) {
         return None;
     }
+    // A subnet that both interfaces are in: its packets must leave by the instance's own.
+    let leads = |to: &str, by: &str| {
+        let mut routes = network.routes.iter();
+        routes.any(|route| {
+            route.destination == to && route.gateway.is_none() && route.interface == by
+        })
+    };
+    let mut destinations = network
+        .routes
+        .iter()
+        .map(|route| route.destination.as_str());
+    let of_subnet = destinations.find(|to| {
+        to.contains('/') && !to.ends_with("/32") && leads(to, interface) && leads(to, own)
+    });
+    let of_subnet = of_subnet.map_or(String::new(), |to| {
+        format!("ip route del {to} dev {interface}; ")
+    });
     Some(
         Finding::new(
             format!("a default route leads over {interface}, and {own} is the instance's own interface"),
-            format!("ip route del default dev {interface}; keep it from coming back: UseRoutes=false ([DHCPv4] of {interface} in /etc/systemd/network), DEFROUTE=no (ifcfg-{interface}), or use-routes: false (netplan)"),
+            format!("ip route del default dev {interface}; {of_subnet}keep it from coming back: UseRoutes=false ([DHCPv4] of {interface} in /etc/systemd/network), DEFROUTE=no (ifcfg-{interface}), or use-routes: false (netplan); networkctl reload; or detach that interface: aws ec2 describe-network-interfaces --filters Name=attachment.instance-id,Values=<instance-id>, aws ec2 detach-network-interface --attachment-id ID"),
         )
         .seen("route", format_args!("default dev {interface}")),
     )

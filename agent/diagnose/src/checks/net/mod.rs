@@ -16,6 +16,7 @@ mod range;
 mod ranges;
 mod reach;
 mod settings;
+mod tunnel;
 
 #[cfg(test)]
 mod tests;
@@ -30,3 +31,4 @@ pub(super) use proxy::CHECKS as PROXY;
 pub(super) use ranges::CHECKS as RANGES;
 pub(super) use reach::CHECKS as REACH;
 pub(super) use settings::CHECKS as SETTINGS;
+pub(super) use tunnel::CHECKS as TUNNEL;

@@ -1,6 +1,7 @@
 //! The check of proxies: whom they must not stand before.
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::logs::is_late;
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
 use std::net::Ipv4Addr;
@@ -10,7 +11,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     title: "the metadata service and the cluster's names are not behind a proxy",
     severity: Severity::Warning,
     tags: &["network", "proxy"],
-    sources: &[Source::Files],
+    sources: &[Source::Files, Source::Journals],
     because: &[],
     why: "the proxy would return its own instance metadata, and often cannot reach the API server",
     remedy: "add the names to NO_PROXY beside the proxy's setting, or to egressProxy.excludes of the cluster's spec",
@@ -20,8 +21,11 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
 /// A place where proxy variables are set for the node's services.
 struct Setting {
     path: String,
-    proxied: bool,
+    /// The address of a proxy, as it is set.
+    proxied: Option<String>,
     no_proxy: String,
+    /// The name and the value of a variable whose proxy is asked with TLS (`https://`).
+    by_tls: Option<(String, String)>,
 }
 
 /// What no proxy may stand before, whatever the cluster.
@@ -36,7 +40,10 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
         _ => vec![METADATA],
     };
     let settings = settings(node)?;
-    for setting in settings.iter().filter(|setting| setting.proxied) {
+    if let Some(finding) = without_tls(node, &settings).or_else(|| refused(node, &settings)) {
+        return finding.fail();
+    }
+    for setting in settings.iter().filter(|setting| setting.proxied.is_some()) {
         let missing: Vec<&str> = direct
             .iter()
             .copied()
@@ -53,7 +60,7 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = before_api_server(node, &settings) {
         return finding.fail();
     }
-    let proxied = settings.iter().any(|setting| setting.proxied);
+    let proxied = settings.iter().any(|setting| setting.proxied.is_some());
     match (proxied, expected.is_some_and(|expected| expected.proxied)) {
         (true, _) => Verdict::ok(format!("a proxy, and not before {}", direct.join(", "))),
         (false, true) => Verdict::ok("a proxy of the cluster's spec"),
@@ -76,13 +83,83 @@ fn kubelet_says(node: &Node<'_>, words: &[&str]) -> Option<String> {
     Some(quake_formats::yaml::shorten(line, 300))
 }
 
+/// What a client says whose proxy answers without TLS (Go, `net/http` and `crypto/tls`).
+const NO_TLS: &[&str] = &[
+    "proxyconnect tcp: tls: first record does not look like a TLS handshake",
+    "server gave HTTP response to HTTPS client",
+];
+
+/// A proxy that is asked with TLS and speaks none.
+fn without_tls(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    let journals = node.survey().journals.ok()?;
+    let mut lines = journals.values().flatten().rev();
+    let says = |line: &&String| {
+        is_late(line, node)
+            && line.contains("proxyconnect")
+            && NO_TLS.iter().any(|words| line.contains(words))
+    };
+    let line = lines.find(says)?;
+    let mut settings = settings.iter();
+    let (path, (name, value)) = settings.find_map(|it| Some((&it.path, it.by_tls.as_ref()?)))?;
+    let (_, host) = user_and_host(value);
+    let finding = Finding::new(
+        format!(
+            "{path} sets {name} with https://, and the proxy {host} speaks plain HTTP: whatever goes through it fails"
+        ),
+        format!(
+            "write http:// in the place of https:// in {name} (and in its other spelling) in {path}; systemctl daemon-reload; restart what reads it (containerd.service, kubelet.service); correct it where the file comes from, too: spec.egressProxy in kops edit cluster, the image, or configuration management"
+        ),
+    );
+    Some(finding.seen("journal", quake_formats::yaml::shorten(line, 300)))
+}
+
+/// The user and the host of a proxy's URL. Of a user without a password nothing is said: it may be a token.
+fn user_and_host(url: &str) -> (Option<&str>, &str) {
+    let address = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (user, host) = match address.rsplit_once('@') {
+        Some((user, host)) => (user.split_once(':'), host),
+        None => (None, address),
+    };
+    let user = user.filter(|(_, password)| !password.is_empty());
+    let host = host.split(['/', '?']).next().unwrap_or_default();
+    (user.map(|(user, _)| user), host)
+}
+
+/// What a proxy answers that does not know who asks (RFC 9110, status 407).
+const UNKNOWN_USER: &str = "Proxy Authentication Required";
+
+/// A proxy that refuses the user and password which are set for it, or wants some.
+fn refused(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    let journals = node.survey().journals.ok()?;
+    let mut lines = journals.values().flatten().rev();
+    let line = lines.find(|line| line.contains(UNKNOWN_USER) && is_late(line, node))?;
+    let mut settings = settings.iter();
+    let (path, url) = settings.find_map(|it| Some((&it.path, it.proxied.as_ref()?)))?;
+    let (user, host) = user_and_host(url);
+    let what = match user {
+        Some(user) => format!(
+            "the proxy {host} refuses the user {user} and the password of {path} (407): they were changed, or are expired or locked"
+        ),
+        None => format!(
+            "the proxy {host} wants another user and password than {path} has, or one at all (407)"
+        ),
+    };
+    let finding = Finding::new(
+        what,
+        format!(
+            "write http://USER:PASSWORD@{host} with the present ones into {path} (both spellings of each variable; special characters percent-encoded); correct it where the file comes from, too; systemctl daemon-reload; systemctl restart containerd.service kubelet.service; or let the proxy admit the nodes without a password, as spec.egressProxy of kops has none; curl -x http://USER:PASSWORD@{host} -I https://registry.k8s.io shows it"
+        ),
+    );
+    Some(finding.seen("journal", quake_formats::yaml::shorten(line, 300)))
+}
+
 /// A proxy by which kubelet goes to its API server in vain.
 fn before_api_server(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     let line = kubelet_says(node, &["proxyconnect"])?;
     let servers = &node.expected().ok()?.api_servers;
     let url = servers.first()?.split_once("://")?.1;
     let host = url.split(['/', ':']).next()?;
-    let mut proxied = settings.iter().filter(|setting| setting.proxied);
+    let mut proxied = settings.iter().filter(|setting| setting.proxied.is_some());
     let setting = proxied.find(|setting| !covers(&setting.no_proxy, host))?;
     Some(lacking(setting, &[host]).seen("journal", line))
 }
@@ -119,12 +196,18 @@ fn settings(node: &Node<'_>) -> Result<Vec<Setting>, Unseen> {
         let Some(text) = text.ok() else { continue };
         let mut setting = Setting {
             path: path.clone(),
-            proxied: false,
+            proxied: None,
             no_proxy: String::new(),
+            by_tls: None,
         };
         for (name, value) in text.lines().flat_map(|line| variables(line, is_unit)) {
             match name.to_ascii_lowercase().as_str() {
-                "http_proxy" | "https_proxy" if !value.is_empty() => setting.proxied = true,
+                "http_proxy" | "https_proxy" if !value.is_empty() => {
+                    if value.starts_with("https://") {
+                        setting.by_tls = Some((name, value.clone()));
+                    }
+                    setting.proxied = Some(value);
+                }
                 "no_proxy" => setting.no_proxy = value,
                 _ => {}
             }

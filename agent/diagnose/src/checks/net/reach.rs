@@ -57,6 +57,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             "dns.names",
             "host.ca-bundle",
             "net.ranges",
+            "net.proxy",
             "host.firewall",
         ],
         why: "assets and images that are not in the AMI come from them",

@@ -1,9 +1,11 @@
 //! The check of what overrides the node's own units: drop-ins, and whole units in directories that come first (systemd.unit(5)).
 
+use super::kill_mode::kills_containers;
+use super::masked::masked;
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet::judge_kubelet;
 use crate::checks::node::{AGENT_UNIT, Node};
-use quake_model::facts::{ActiveState, EntryKind, Unseen};
+use quake_model::facts::{ActiveState, Unseen};
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "services.drop-ins",
@@ -38,7 +40,7 @@ const SLICES: &[&str] = &[
 const OWN: &[&str] = &["10-kops.conf", "10-quake-agent.conf", "20-config-dir.conf"];
 
 /// Directories whose units win over those of the agent, the first one before the second.
-const ABOVE: &[&str] = &["/etc/systemd/system", "/run/systemd/system"];
+pub(super) const ABOVE: &[&str] = &["/etc/systemd/system", "/run/systemd/system"];
 
 /// Settings that change what runs, and whether others may stay beside them.
 const COMMANDS: &[&str] = &[
@@ -85,6 +87,30 @@ const LIMITS: &[&str] = &[
     "ConditionPathExists",
     "AssertPathExists",
 ];
+
+/// The bits that new files do not get (systemd.exec(5)).
+const UMASK: &str = "UMask";
+
+/// How many files a unit may open, and each container of the runtime (systemd.exec(5)).
+const OPEN_FILES: &str = "LimitNOFILE";
+
+/// Whether a unit may open fewer files than those of kubelet and the runtime ask for; of a pair the soft limit comes first.
+fn are_few(line: &str) -> bool {
+    const ASKED: u64 = 1_048_576;
+    let value = line
+        .split_once('=')
+        .filter(|(name, _)| name.trim() == OPEN_FILES);
+    let soft = value.and_then(|(_, value)| value.trim().split(':').next());
+    soft.is_some_and(|soft| soft.parse().is_ok_and(|files: u64| files < ASKED))
+}
+
+/// Whether files are made that others cannot read or enter: the runtime writes resolv.conf of all pods.
+fn hides_files(line: &str) -> bool {
+    const READ_OR_ENTER: u32 = 0o005;
+    let value = line.split_once('=').map(|(_, value)| value.trim());
+    let mask = value.and_then(|value| u32::from_str_radix(value, 8).ok());
+    mask.is_some_and(|mask| mask & READ_OR_ENTER != 0)
+}
 
 /// What one file changes of a unit.
 struct Override<'a> {
@@ -150,62 +176,6 @@ fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
 }
 
-/// A runtime whose restart kills all containers: systemd then kills the shims with it. The units of containerd and docker have
-/// `KillMode=process` for that (systemd.kill(5)).
-fn kills_containers(node: &Node<'_>) -> Option<Finding> {
-    let kills = |text: &&str| {
-        let mut lines = text.lines().map(str::trim);
-        let last = lines.rfind(|line| line.starts_with("KillMode"));
-        let mode = last.and_then(|line| line.split_once('='));
-        mode.is_some_and(|(_, mode)| matches!(mode.trim(), "control-group" | "mixed"))
-    };
-    ["containerd.service", "docker.service"].iter().find_map(|unit| {
-        let is_of_unit = |path: &str| {
-            let mut folders = ABOVE.iter();
-            folders.any(|folder| path.starts_with(&format!("{folder}/{unit}.d/")))
-        };
-        let mut texts = node.survey().texts.iter();
-        let (path, _) = texts.rfind(|(path, text)| {
-            is_of_unit(path) && text.ok().map(String::as_str).is_some_and(|text| kills(&text))
-        })?;
-        Some(Finding::new(
-            format!("{path} lets systemd kill all containers of the node with each stop or restart of {unit}: KillMode is not process"),
-            format!("take KillMode out of {path} (the unit has KillMode=process); systemctl daemon-reload; then look who restarts {unit}"),
-        ))
-    })
-}
-
-/// A unit that leads to nothing, in one of the directories that win.
-fn masked(node: &Node<'_>, unit: &str) -> Option<Finding> {
-    let (path, _) = ABOVE.iter().find_map(|folder| {
-        let path = format!("{folder}/{unit}");
-        let entry = node.survey().entries.get(&path)?;
-        let is_null = entry.target.as_deref() == Some("/dev/null")
-            || entry.kind == EntryKind::File && entry.size == 0;
-        is_null.then_some((path, entry))
-    })?;
-    let is_needed = match unit {
-        "kubelet.service" => true,
-        "containerd.service" | "docker.service" => {
-            let expected = node.expected().ok()?;
-            unit.starts_with(expected.runtime.as_str())
-        }
-        // Which of the two runs the agent is a question of how it was installed.
-        _ => false,
-    };
-    let is_down = node
-        .unit(unit)
-        .ok()
-        .flatten()
-        .is_none_or(|unit| unit.active != ActiveState::Active);
-    (is_needed && is_down && path.starts_with("/run/")).then(|| {
-        Finding::new(
-            format!("{unit} is masked by {path}, so that nothing starts it"),
-            format!("systemctl unmask --runtime {unit}; then: systemctl restart quake-agent.service; find who masks it"),
-        )
-    })
-}
-
 fn of_unit<'a>(node: &Node<'a>, unit: &'static str) -> Vec<Override<'a>> {
     let texts = node.survey().texts.iter();
     // What is in `service.d` holds for every service.
@@ -268,7 +238,11 @@ fn of_text<'a>(path: &'a str, text: &'a str, unit: &'static str) -> Option<Overr
     let command = sets(COMMANDS);
     // Variables in a drop-in are how the agent itself is configured (docs/start-here.md).
     let variables = (unit != AGENT_UNIT).then(|| sets(VARIABLES)).flatten();
-    let line = command.or(variables).or_else(|| sets(LIMITS))?;
+    let hides = || sets(&[UMASK]).filter(|line| hides_files(line));
+    let line = command
+        .or(variables)
+        .or_else(|| sets(LIMITS))
+        .or_else(hides)?;
     Some(Override {
         path,
         unit,
@@ -293,13 +267,27 @@ fn finding_of(it: &Override<'_>) -> Finding {
         .line
         .split_once('=')
         .map_or(it.line, |(name, _)| name.trim());
+    // Containers have the limits of the runtime that starts them.
+    let is_of_runtime = matches!(it.unit, "containerd.service" | "docker.service");
     let what = match it.changes_command {
         true => "replaces what it runs",
+        false if is_of_runtime && name == UMASK => {
+            "hides files that it makes from programs that are not root, such as resolv.conf of pods"
+        }
+        false if is_of_runtime && are_few(it.line) => {
+            "gives it and all containers fewer open files than the unit has (1048576)"
+        }
         false => "changes its settings",
     };
     let (path, unit) = (it.path, it.unit);
     let restart = match unit.ends_with(".slice") {
         true => String::new(),
+        false if is_of_runtime && are_few(it.line) => format!(
+            " && systemctl restart {unit}; then delete the pods that fail: running containers keep the limit"
+        ),
+        false if is_of_runtime && name == UMASK => format!(
+            " && systemctl restart {unit}; then delete the pods that fail: their files keep the mode"
+        ),
         false => format!(" && systemctl restart {unit}"),
     };
     Finding::new(
@@ -316,6 +304,8 @@ mod tests {
     use crate::checks::surveyed::survey_with;
 
     const PATH: &str = "/etc/systemd/system/kubelet.service.d/99-site.conf";
+
+    const RUNTIME: &str = "/etc/systemd/system/containerd.service.d/99-site.conf";
 
     fn with(path: &str, text: &str, is_down: bool) -> Sample {
         let mut node = Sample::worker();
@@ -363,6 +353,29 @@ mod tests {
             with(path, text, true).assert(id, Status::Fail, says);
             with(path, text, false).assert(id, Status::Warn, says);
         }
+    }
+
+    #[test]
+    fn few_open_files_are_told_with_what_they_do_to_containers() {
+        let id = "services.drop-ins";
+        let text = |files: &str| format!("[Service]\nLimitNOFILE={files}\n");
+        for (files, says) in [
+            ("4096", "all containers fewer open files"),
+            ("1024:4096", "all containers fewer open files"),
+            ("infinity", "changes its settings"),
+        ] {
+            with(RUNTIME, &text(files), false).assert(id, Status::Warn, says);
+        }
+    }
+
+    #[test]
+    fn a_umask_counts_where_it_hides_files_from_others() {
+        let id = "services.drop-ins";
+        let text = |mask: &str| format!("[Service]\nUMask={mask}\n");
+        let says = "programs that are not root";
+        with(RUNTIME, &text("0077"), false).assert(id, Status::Warn, says);
+        with(RUNTIME, &text("0027"), false).assert(id, Status::Warn, says);
+        with(RUNTIME, &text("0022"), false).assert(id, Status::Ok, "none has");
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 mod drop_ins;
 mod files;
+mod kill_mode;
+mod masked;
 mod shutdown;
 mod stale;
 mod units;

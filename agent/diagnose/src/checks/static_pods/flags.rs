@@ -29,7 +29,13 @@ impl Command<'_> {
 /// A mistake in the flags of kube-apiserver: what is so, with the values, and the remedy.
 type Judge = fn(&Node<'_>, &Command<'_>) -> Option<(String, &'static str)>;
 
-const ROWS: &[Judge] = &[without_node, other_etcd, too_many_at_once, endless_audit];
+const ROWS: &[Judge] = &[
+    without_node,
+    other_etcd,
+    other_proxy_name,
+    too_many_at_once,
+    endless_audit,
+];
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
@@ -105,6 +111,22 @@ fn other_etcd(_: &Node<'_>, command: &Command<'_>) -> Option<(String, &'static s
         ),
         "take etcdServers out of kubeAPIServer in kops edit cluster: kops writes https://127.0.0.1:4001 (http in kops legacy without TLS), the member of the same host; then roll the control planes",
     ))
+}
+
+/// kops gives the certificate that the API server shows to extension API servers the name `aggregator`, and lets that name alone
+/// in (kubernetes, `authenticate-proxy`).
+fn other_proxy_name(_: &Node<'_>, command: &Command<'_>) -> Option<(String, &'static str)> {
+    const OWN: &str = "aggregator";
+    let names = command.get("requestheader-allowed-names")?;
+    let certificate = command.get("proxy-client-cert-file")?;
+    let is_of_kops = certificate.contains("apiserver-aggregator");
+    let is_let_in = names.is_empty() || names.split(',').any(|name| name.trim() == OWN);
+    (is_of_kops && !is_let_in).then(|| {
+        (
+            format!("kube-apiserver has --requestheader-allowed-names={names}, and its certificate for extension API servers ({certificate}) has the name {OWN}: metrics-server and others refuse its requests with 401"),
+            "set requestheaderAllowedNames: [aggregator] in spec.kubeAPIServer with kops edit cluster, or take it out; kops update cluster --yes, roll the control planes; then kubectl -n kube-system rollout restart deployment metrics-server, and other extension servers",
+        )
+    })
 }
 
 /// Requests at once beyond what the memory of the host bears (kubernetes/kubernetes issues 57405 and 105265).

@@ -1,7 +1,10 @@
 //! The issuer of service accounts' tokens, beside the place where its keys are published: kops makes both of one name.
 
 use super::manifest::{Manifest, words};
-use crate::checks::check::Finding;
+use crate::checks::check::{Certainty, Finding};
+use crate::checks::logs::age_ms;
+use crate::checks::node::Node;
+use quake_formats::yaml::shorten;
 
 const ISSUER: &str = "--service-account-issuer=";
 const KEYS: &str = "--service-account-jwks-uri=";
@@ -27,4 +30,53 @@ pub(super) fn changed(manifest: &Manifest<'_>) -> Option<Finding> {
         )
         .seen("file", path),
     )
+}
+
+/// What kube-apiserver says of a token whose issuer or key is none of its own (`pkg/endpoints/filters/authentication.go`). Of
+/// one that is expired it says so.
+const REFUSED: &str = "err=\"invalid bearer token\"";
+
+/// The finding where one issuer alone is accepted that is not the one which kops gives by itself, and tokens are refused
+/// again and again: pods have those of the former issuer.
+pub(super) fn refused(node: &Node<'_>, manifest: &Manifest<'_>) -> Option<Finding> {
+    const OFTEN: usize = 5;
+    const LATE_MS: u64 = 3_600_000;
+    let containers = manifest.spec()?.items_of("containers").iter();
+    let words: Vec<&str> = containers.flat_map(words).collect();
+    let mut issuers = words.iter().filter_map(|word| word.strip_prefix(ISSUER));
+    let (issuer, None) = (issuers.next()?, issuers.next()) else {
+        return None;
+    };
+    let cluster = &node.record().ok()?.spec.as_ref()?.cluster;
+    let former = format!("https://api.internal.{cluster}");
+    if issuer.trim_end_matches('/') == former {
+        return None;
+    }
+    let servers = node
+        .pods()
+        .filter(|pod| pod.name.starts_with("kube-apiserver"));
+    let lines = servers.flat_map(|pod| &pod.log);
+    let refused: Vec<&String> = lines
+        .filter(|line| line.contains(REFUSED))
+        .filter(|line| age_ms(line, node).is_some_and(|age| age < LATE_MS))
+        .collect();
+    let last = refused.last().filter(|_| refused.len() >= OFTEN)?;
+    // A stranger with a wrong token is refused, too.
+    let of_pods = node.pods().filter(|pod| pod.namespace == "kube-system");
+    let of_pods = of_pods.flat_map(|pod| &pod.log);
+    let mut clients = node.journal("kubelet.service").iter().chain(of_pods);
+    clients.find(|line| {
+        line.contains("nauthorized") && age_ms(line, node).is_some_and(|age| age < LATE_MS)
+    })?;
+    let path = manifest.path();
+    let finding = Finding::new(
+        format!(
+            "kube-apiserver refuses the tokens that pods have: it accepts those of {issuer} alone (--service-account-issuer), so the issuer was changed, and tokens of the former one, such as {former}, are not valid any more"
+        ),
+        format!(
+            "add {ISSUER}{former} (or the issuer of before) behind the new one in {path} and in kops edit cluster (spec.kubeAPIServer.additionalServiceAccountIssuers), or put the former one back; or restart each pod with an old token, calico-node first, which writes /etc/cni/net.d/calico-kubeconfig; where the issuer is as it was, the key was changed: compare --service-account-key-file of all control planes"
+        ),
+    );
+    let finding = finding.by(Certainty::Likely).seen("file", path);
+    Some(finding.seen("kube-apiserver", shorten(last, 300)))
 }

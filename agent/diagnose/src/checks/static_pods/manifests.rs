@@ -40,7 +40,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         if let Some(finding) = named_files::missing(node, manifest)? {
             return finding.fail();
         }
-        if let Some(finding) = issuer::changed(manifest) {
+        if let Some(finding) = issuer::changed(manifest).or_else(|| issuer::refused(node, manifest))
+        {
             return finding.fail();
         }
     }

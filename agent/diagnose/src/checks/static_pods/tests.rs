@@ -328,3 +328,28 @@ fn an_issuer_that_was_changed_is_not_the_one_whose_keys_are_published() {
         assert_eq!(report.status, status, "{issuers}: {}", report.note);
     }
 }
+
+#[test]
+fn an_api_server_of_one_issuer_that_refuses_tokens_had_another_one() {
+    for (issuer, lines, status) in [
+        ("https://b.example", 6, Status::Fail),
+        ("https://b.example", 2, Status::Ok),
+        ("https://api.internal.demo.example.com", 6, Status::Ok),
+    ] {
+        let mut node = Sample::worker();
+        let flag = format!("--service-account-issuer={issuer}");
+        node.text(PROXY, &with_flag(&flag, " []", " []"));
+        let line = r#"E1122 03:57:19.2 1 authentication.go:74] "Unable to authenticate the request" err="invalid bearer token""#;
+        node.pod("kube-apiserver-i-1", "running").log = vec![line.to_owned(); lines];
+        let report = node.judge("staticpods.manifests");
+        assert_eq!(
+            report.status,
+            Status::Ok,
+            "nobody else was refused: {issuer}"
+        );
+        let client = "E1122 03:57:20.2 1 reflector.go:1] Failed to watch: Unauthorized";
+        node.pod("calico-kube-controllers-x", "running").log = vec![client.to_owned()];
+        let report = node.judge("staticpods.manifests");
+        assert_eq!(report.status, status, "{issuer}: {}", report.note);
+    }
+}

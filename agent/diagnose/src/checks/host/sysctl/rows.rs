@@ -226,20 +226,20 @@ pub(super) const ROWS: &[Row] = &[
         what: "the kernel keeps so much memory from programs that it kills some although memory is free",
         better: "67584",
     },
-    // opencontainers/runc, libcontainer/keys: each container has a session keyring.
-    Row {
-        key: "kernel.keys.maxkeys",
-        is_bad: |value| is_below(value, 200),
-        concerns: always,
-        what: "containers of one user do not start: unable to create session key, disk quota exceeded",
-        better: "2000",
-    },
+    // opencontainers/runc, libcontainer/keys: each container has a session keyring, most of them root's.
     Row {
         key: "kernel.keys.root_maxkeys",
         is_bad: |value| is_below(value, 1_000),
         concerns: always,
         what: "containers do not start: unable to create session key, disk quota exceeded",
         better: "1000000",
+    },
+    Row {
+        key: "kernel.keys.maxkeys",
+        is_bad: |value| is_below(value, 200),
+        concerns: always,
+        what: "containers of one user do not start: unable to create session key, disk quota exceeded",
+        better: "2000",
     },
     Row {
         key: "fs.nr_open",

@@ -72,6 +72,12 @@ fn a_slow_disk_is_told_by_pressure_or_by_the_log() {
     );
     proves(
         "host.disk-latency",
+        &logged(pressed, &[hung]),
+        Status::Warn,
+        "the disk /dev/nvme0n1p1",
+    );
+    proves(
+        "host.disk-latency",
         &logged(tree(&[]), &[]),
         Status::Ok,
         "no process",

@@ -248,6 +248,44 @@ fn a_proxy_must_not_stand_before_the_clusters_own() {
 }
 
 #[test]
+fn a_proxy_that_speaks_no_tls_is_no_proxy_of_https() {
+    let mut sample = Sample::worker();
+    let path = "/etc/environment";
+    let line = "Head \"https://r.example/v2/\": proxyconnect tcp: tls: first record does not look like a TLS handshake";
+    sample.journal("containerd.service", &[line]);
+    for (scheme, status) in [("https", Status::Fail), ("http", Status::Warn)] {
+        let text = format!(
+            "HOOK=https://h.example/T/x\nHTTPS_PROXY={scheme}://u:pw@proxy.example:3128\nNO_PROXY=*\n"
+        );
+        sample.text(path, &text);
+        let says = match status {
+            Status::Fail => "the proxy proxy.example:3128 speaks plain HTTP",
+            _ => "set as https://",
+        };
+        sample.assert("net.proxy", status, says);
+    }
+}
+
+#[test]
+fn a_proxy_that_refuses_a_user_is_told_without_the_password() {
+    let mut sample = Sample::worker();
+    let line = "Head \"https://r.example/v2/\": Proxy Authentication Required";
+    sample.journal("containerd.service", &[line]);
+    for (user, says) in [
+        ("", "wants another user and password"),
+        ("pa55word@", "wants another user and password"),
+        ("u:pa55word@", "refuses the user u and the password"),
+    ] {
+        let text = format!("HTTPS_PROXY=http://{user}proxy.example:3128\nNO_PROXY=*\n");
+        sample.text("/etc/environment", &text);
+        sample.assert("net.proxy", Status::Fail, says);
+        let report = sample.judge("net.proxy");
+        let finding = report.finding.expect("it has one");
+        assert!(!format!("{finding:?}").contains("pa55word"), "{finding:?}");
+    }
+}
+
+#[test]
 fn a_name_server_that_keeps_node_local_dns_from_its_port_is_named() {
     let mut sample = Sample::worker();
     sample.survey.listeners = Seen::Yes(vec![Listener {
