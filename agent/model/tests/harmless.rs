@@ -6,6 +6,11 @@ use quake_model::redact::scrub;
 const LOGS: &[&str] = &[
     "the role nodes.demo.quake.example has no credentials: AssumeRoleUnauthorizedAccess",
     "auth: UnauthorizedOperation",
+    "failed to list *v1.Secret: storage is (re)initializing",
+    "+ echo starting\n+ restic backup /srv",
+    "sudo -u postgres mkdir -p data14",
+    "password authentication failed for user app1",
+    "exit code 137, status code: 503, error code is 1062",
     "I1122 03:33:23.000029    1201 server.go:1277] \"Running tests\" summary=\"pass: 12 fail: 3 skip: 1\"",
     "E1122 03:33:51.000033    1201 server.go:310] \"Unable to authenticate the request\" err=\"Authorization: header missing\"",
     "level=info msg=\"using keychain\" provider=ecr key=none token=absent",

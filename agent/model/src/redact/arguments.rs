@@ -1,8 +1,9 @@
 //! The table of programs whose flags carry secrets, and the words of a command line.
 
 use super::items::length_of_argument;
-use super::line::blanks;
+use super::line::{blanks, length_of_break};
 use super::quote::quoted;
+use super::shape::run;
 use std::ops::Range;
 
 /// Where the secret is.
@@ -63,9 +64,13 @@ const fn with(
 
 const LDAP: &[(&str, Of)] = &[("-w", Of::Either)];
 const MONGO: &[(&str, Of)] = &[("-p", Of::Next)];
-const SNMP: &[(&str, Of)] = &[("-A", Of::Next), ("-X", Of::Next), ("-c", Of::Next)];
+const SNMP: &[(&str, Of)] = &[("-A", Of::Next), ("-X", Of::Next), ("-c", Of::Either)];
+const ORACLE: &[(&str, Of)] = &[("", Of::Slash)];
+const SINK: &[(&str, Of)] = &[("", Of::At(1))];
 const LOGIN: &[(&str, Of)] = &[("-p", Of::Either)];
 const MOUNT: &[(&str, Of)] = &[("user", Of::Percent), ("username", Of::Percent)];
+const PRINCIPAL: &[(&str, Of)] = &[("-pw", Of::Next)];
+const REGISTRY: &[(&str, Of)] = &[("--creds", Of::User)];
 const SAMBA: &[(&str, Of)] = &[("-U", Of::Percent), ("--user", Of::Percent)];
 
 /// From the manual of each.
@@ -111,6 +116,59 @@ pub(super) const PROGRAMS: &[Command] = &[
         ],
     ),
     command("htpasswd", &[("b", Of::Last)]),
+    command("snmpbulkwalk", SNMP),
+    command("snmpbulkget", SNMP),
+    command("snmpgetnext", SNMP),
+    command("snmptrap", SNMP),
+    command("snmpinform", SNMP),
+    command("snmptable", SNMP),
+    command("trapsess", SNMP),
+    command("trapsink", SINK),
+    command("trap2sink", SINK),
+    command("informsink", SINK),
+    command("authCommunity", SINK),
+    command("incominguser", SINK),
+    command("outgoinguser", SINK),
+    command("impdp", ORACLE),
+    command("expdp", ORACLE),
+    command("rman", ORACLE),
+    command("sqlldr", ORACLE),
+    command("db2", &[("using", Of::Next)]),
+    command("mosquitto_passwd", &[("b", Of::Last)]),
+    command(
+        "pdftk",
+        &[
+            ("user_pw", Of::Next),
+            ("owner_pw", Of::Next),
+            ("input_pw", Of::Next),
+        ],
+    ),
+    command(
+        "qpdf",
+        &[("--encrypt", Of::At(0)), ("--encrypt", Of::At(1))],
+    ),
+    command("veracrypt", &[("-p", Of::Next)]),
+    command("signtool", &[("/p", Of::Next)]),
+    command("iw", &[("key", Of::User)]),
+    with("az", "update", LOGIN),
+    with("az", "create", LOGIN),
+    command("sentinel", &[("auth-pass", Of::At(1))]),
+    command("SENTINEL", &[("auth-pass", Of::At(1))]),
+    command("tacacs-server", &[("key", Of::Next)]),
+    command("radius-server", &[("key", Of::Next)]),
+    command("isakmp", &[("key", Of::At(0))]),
+    command("snmp-server", &[("community", Of::At(0))]),
+    command("key-string", &[("", Of::At(0))]),
+    command("authentication-key", &[("md5", Of::Next)]),
+    command("virsh", &[("secret-set-value", Of::At(1))]),
+    command("ssh-keygen", &[("-N", Of::Next), ("-P", Of::Next)]),
+    command("open", &[("-u", Of::Comma)]),
+    command("addprinc", PRINCIPAL),
+    command("ank", PRINCIPAL),
+    command("cpw", PRINCIPAL),
+    with("gh", "secret", &[("--body", Of::Next), ("-b", Of::Next)]),
+    command("podman", REGISTRY),
+    command("buildah", REGISTRY),
     with("docker", "login", LOGIN),
     with("podman", "login", LOGIN),
     with("nerdctl", "login", LOGIN),
@@ -229,11 +287,7 @@ pub(super) fn words_after(text: &str, from: usize) -> Vec<Range<usize>> {
         let rest = &bytes[start..];
         let word = match quoted(rest) {
             Some(inner) => start + inner.start..start + inner.end,
-            None => {
-                let ends = |b: &u8| b.is_ascii_whitespace() || b"\"'`;|&<>\\,]".contains(b);
-                let length = rest.iter().position(ends).unwrap_or(rest.len());
-                start..start + length
-            }
+            None => start..start + length_of_plain(rest),
         };
         at = match quoted(rest) {
             Some(_) => word.end + 1,
@@ -242,6 +296,43 @@ pub(super) fn words_after(text: &str, from: usize) -> Vec<Range<usize>> {
         words.push(word);
     }
     words
+}
+
+/// The length of a word without quotes, in which a backslash may stand: behind the domain of a user, and before a sign that a
+/// shell would read.
+fn length_of_plain(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        at += run(&bytes[at..], |b| {
+            !b.is_ascii_whitespace() && !b"\"'`;|&<>\\,]".contains(&b)
+        });
+        let slashes = run(&bytes[at..], |b| b == b'\\');
+        let is_domain = at > 0
+            && bytes[..at]
+                .iter()
+                .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+        let goes_on = match bytes.get(at + slashes) {
+            Some(b'x') if bytes[at..].starts_with(b"\\x00") => false,
+            // As a rule they break a line.
+            Some(b'n' | b'r' | b't' | b'u') => is_domain,
+            Some(b) => b.is_ascii_alphanumeric() || b"_$!#&;|<>()*?%@".contains(b),
+            None => false,
+        };
+        if slashes == 0 || at == 0 || !goes_on {
+            return at;
+        }
+        at += slashes + 1;
+    }
+}
+
+/// The length of an escaped quote behind which the next word comes.
+fn ends_quote(bytes: &[u8]) -> usize {
+    let slashes = run(bytes, |b| b == b'\\');
+    let is_end = matches!(
+        bytes.get(slashes..slashes + 2),
+        Some([b'"' | b'\'', b' ' | b','])
+    );
+    if is_end { slashes + 1 } else { 0 }
 }
 
 /// Where the next word begins; nothing at the end of the command.
@@ -253,10 +344,23 @@ fn start_of_word(bytes: &[u8], from: usize) -> Option<usize> {
                 at += length_of_argument(&bytes[at..]).unwrap_or(1);
             }
             b' ' | b'\t' | b',' | b'[' => at += 1,
+            // What parts the words of a process, as a log escapes it.
+            b'\\' if bytes[at..].starts_with(b"\\x00") => at += 4,
+            b'\\' if bytes[at..].starts_with(b"\\u0000") => at += 6,
             b'"' | b'\'' if matches!(bytes.get(at + 1), Some(b' ' | b',')) => at += 1,
-            b'\n' => {
-                let next = &bytes[at + 1..];
-                let item = at + 1 + blanks(next);
+            b'\\' if ends_quote(&bytes[at..]) > 0 => at += ends_quote(&bytes[at..]),
+            b'\n' | b'\\' => {
+                let length = length_of_break(&bytes[at..]);
+                match length {
+                    0 => return Some(at),
+                    // An escaped backslash before it goes on with the line.
+                    4.. => {
+                        at += length;
+                        continue;
+                    }
+                    _ => {}
+                }
+                let item = at + length + blanks(&bytes[at + length..]);
                 if !bytes[item..].starts_with(b"- ") {
                     return None;
                 }

@@ -4,7 +4,7 @@ use super::arguments::{Command, Of, PROGRAMS, words_after};
 use super::credential_files::{find_communities, find_in_netrc, find_in_pgpass};
 use super::harmless::{is_path, is_plain, is_reference};
 use super::name::tells;
-use super::pair::is_file_of_secret;
+use super::piped::is_piped;
 use super::quote::{closed, quoted};
 use super::shape::{apart, run};
 use super::vendor::is_start;
@@ -20,28 +20,6 @@ static BY_FIRST: LazyLock<Vec<Vec<&'static Command>>> = LazyLock::new(|| {
     all
 });
 
-/// Programs that read a secret from another's output.
-const READERS: [&str; 15] = [
-    "sudo -S",
-    "restic",
-    "borg",
-    "kopia",
-    "gpg",
-    "openssl",
-    "cosign",
-    "ansible",
-    "zkCli",
-    "-stdin",
-    "chpasswd",
-    "passwd --",
-    "kinit",
-    "cryptsetup",
-    "--passphrase-fd",
-];
-
-/// How far a reader may stand behind what it reads.
-const FARTHEST_READER: usize = 256;
-
 pub(super) fn find_in_commands(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let mut found = Vec::new();
@@ -49,18 +27,22 @@ pub(super) fn find_in_commands(text: &str) -> Vec<Range<usize>> {
     while at < bytes.len() {
         let commands = BY_FIRST.get(usize::from(bytes[at]));
         let commands = commands.filter(|commands| !commands.is_empty() && is_word_start(bytes, at));
-        let named = commands.and_then(|commands| {
+        if let Some(commands) = commands {
             let length = run(&bytes[at..bytes.len().min(at + 24)], is_of_program);
             let name = &bytes[at..at + length];
-            let named = |command: &&&Command| command.program.as_bytes() == name;
-            commands
+            // `command=program -f`, and not `comm=program`.
+            let is_value = at > 0
+                && bytes[at - 1] == b'='
+                && !matches!(bytes.get(at + length), Some(b' ' | b'\\'));
+            let mut named = commands
                 .iter()
-                .find(named)
-                .map(|command| (*command, length))
-        });
-        if let Some((command, length)) = named {
-            find_of(text, command, at + length, &mut found);
-            at += length;
+                .filter(|command| command.program.as_bytes() == name)
+                .peekable();
+            let is_named = named.peek().is_some() && !is_value;
+            for command in named.filter(|_| is_named) {
+                find_of(text, command, at + length, &mut found);
+            }
+            at += if is_named { length } else { 0 };
         }
         at += 1;
     }
@@ -72,7 +54,7 @@ pub(super) fn find_in_commands(text: &str) -> Vec<Range<usize>> {
 }
 
 fn is_word_start(bytes: &[u8], at: usize) -> bool {
-    is_start(bytes, at) && (at == 0 || !b"-_.=".contains(&bytes[at - 1]))
+    is_start(bytes, at) && (at == 0 || !b"-_.".contains(&bytes[at - 1]))
 }
 
 fn is_of_program(byte: u8) -> bool {
@@ -100,7 +82,10 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
                 found.extend(words.get(2..).and_then(<[_]>::last).cloned());
             }
             Of::At(place) if flag.is_empty() || has(flag) => {
-                let sub = words.iter().position(|word| text[word.clone()] == **flag);
+                // A quote at the end of a text begins an empty word, which is no flag.
+                let is_flag =
+                    |word: &Range<usize>| !flag.is_empty() && text[word.clone()] == **flag;
+                let sub = words.iter().position(is_flag);
                 let behind = words.iter().skip(sub.map_or(0, |sub| sub + 1));
                 let plain = |place: &&Range<usize>| !text[(*place).clone()].starts_with('-');
                 found.extend(behind.filter(plain).nth(*place).cloned());
@@ -118,7 +103,7 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
                     );
                 }
             }
-            Of::Piped if is_read(text, from) => {
+            Of::Piped if is_piped(text, from, &words) => {
                 found.extend(
                     words
                         .iter()
@@ -233,21 +218,6 @@ fn behind_comma(text: &str, end: usize) -> Option<Range<usize>> {
     (!place.is_empty()).then_some(end + 1 + place.start..end + 1 + place.end)
 }
 
-fn is_read(text: &str, from: usize) -> bool {
-    let near = &text[from..text.floor_char_boundary(from + FARTHEST_READER)];
-    let line = near.split('\n').next().unwrap_or_default();
-    let behind = line.split_once('|').map_or("", |(_, behind)| behind);
-    // `echo secret > /root/.password`
-    let file = line.split_once('>').map_or("", |(_, behind)| behind);
-    let file = file.trim_start_matches(['>', '|', ' ']);
-    let file = file.split([' ', ';', '&', '"', '\'', '\\']).next();
-    let file = file.and_then(|path| path.rsplit('/').next());
-    if file.is_some_and(is_file_of_secret) {
-        return true;
-    }
-    READERS.iter().any(|reader| behind.contains(reader))
-}
-
 #[cfg(test)]
 mod tests {
     use crate::redact::scrub;
@@ -296,6 +266,11 @@ mod tests {
             ),
             ("smbclient -U me%hunter2 //h/s", "smbclient -U me%*** //h/s"),
             (
+                "smbclient -U CORP\\\\me%hunter2 //h/s",
+                "smbclient -U CORP\\\\me%*** //h/s",
+            ),
+            ("redis-cli -a hun\\$ter\\!2 ping", "redis-cli -a *** ping"),
+            (
                 "ldapsearch -D cn=me -w hunter2 -b x",
                 "ldapsearch -D cn=me -w *** -b x",
             ),
@@ -322,7 +297,7 @@ mod tests {
             ),
             ("vault login hunter2", "vault login ***"),
             ("htpasswd -b f me hunter2", "htpasswd -b f me ***"),
-            ("echo hunter2 | sudo -S ls", "echo *** | sudo -S ls"),
+            ("\"createUser me SHA hunter2\"", "\"createUser me SHA ***\""),
             (
                 "command: [\"redis-cli\", \"-a\", \"hunter2\"]",
                 "command: [\"redis-cli\", \"-a\", \"***\"]",

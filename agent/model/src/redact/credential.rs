@@ -1,6 +1,7 @@
 //! Passwords that a command line, an address or a list of users carries.
 
 use super::marks::Marks;
+use super::opaque::is_odd;
 use super::shape::run;
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -157,7 +158,8 @@ pub(super) fn find_in_addresses(text: &str) -> Vec<Range<usize>> {
         let port = after.strip_prefix(':').unwrap_or_default();
         let is_port = (2..=5).contains(&run(port.as_bytes(), |b| b.is_ascii_digit()));
         let is_digest = host.starts_with("sha");
-        let leads = is_port || after.starts_with('(');
+        let is_path = after.starts_with('/') && host.contains('.') && is_odd(password);
+        let leads = is_port || is_path || after.starts_with('(');
         let is_secret = is_user
             && password.len() >= 3
             && (!host.is_empty() || after.starts_with('('))
@@ -198,6 +200,10 @@ mod tests {
                 "mysql -h db -u root -p*** app",
             ),
             ("dsn app:pa55@tcp(db:3306)/x", "dsn app:***@tcp(db:3306)/x"),
+            (
+                "open app:pa55word@db.example.io/x?y",
+                "open app:***@db.example.io/x?y",
+            ),
             (
                 "to app:pa55@db.example:5432 failed",
                 "to app:***@db.example:5432 failed",

@@ -62,6 +62,11 @@ pub(super) fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
             start += part.len();
             let said = part.trim_end_matches(|c: char| c.is_ascii_whitespace() || c == '"');
             let said = said.trim_end_matches('\\');
+            // An escaped break begins a line, too.
+            let (from, said, begins) = match said.rsplit_once("\\n") {
+                Some((before, rest)) => (from + before.len() + 2, rest, true),
+                None => (from, said, false),
+            };
             if said.len() > LONGEST || !said.contains(':') || said.contains('/') {
                 return None;
             }
@@ -74,7 +79,7 @@ pub(super) fn find_in_pgpass(text: &str) -> impl Iterator<Item = Range<usize>> {
                     && !port.starts_with('0')
                     && port.bytes().all(|b| b.is_ascii_digit());
             // Within a line such a word may be a place in a file, an address or a time.
-            let is_entry = from == 0 || text.as_bytes()[from - 1] == b'\n';
+            let is_entry = begins || from == 0 || text.as_bytes()[from - 1] == b'\n';
             let has_letter = |part: &str| part.bytes().any(|b| b.is_ascii_alphabetic());
             let is_host = host == "*"
                 || host.contains('.') && !host.contains('=')

@@ -196,19 +196,26 @@ fn find_in_calls<'a>(text: &'a str, call: &'a str) -> impl Iterator<Item = Range
     text.match_indices(call).filter_map(|(at, call)| {
         let from = at + call.len();
         let near = &text[from..text.floor_char_boundary(from + LONGEST_LINE)];
-        let third = third_quoted(near.split('\n').next().unwrap_or_default())?;
-        Some(from + third.start..from + third.end)
+        let line = near.split('\n').next().unwrap_or_default();
+        // A connection that comes first is in no quotes.
+        let first = match line.starts_with(['R', 'O']) {
+            true => line.find(',')? + 1,
+            false => 0,
+        };
+        let which = if first > 0 { 1 } else { 2 };
+        let place = nth_quoted(&line[first..], which)?;
+        Some(from + first + place.start..from + first + place.end)
     })
 }
 
-/// The third of the texts in quotes that a line begins with; nothing where one of them does not end in it.
-fn third_quoted(line: &str) -> Option<Range<usize>> {
+/// One of the texts in quotes that a line begins with, counted from nought; nothing where one of them does not end in it.
+fn nth_quoted(line: &str, which: usize) -> Option<Range<usize>> {
     let bytes = line.as_bytes();
     let mut start = 0;
-    for number in 0..3 {
+    for number in 0..=which {
         start += run(bytes.get(start..)?, |b| b == b' ' || b == b',');
         let inner = closed(&bytes[start..])?;
-        if number == 2 {
+        if number == which {
             return Some(start + inner.start..start + inner.end);
         }
         // The quote that ends it is as long as the one that begins it.

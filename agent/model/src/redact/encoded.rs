@@ -2,12 +2,15 @@
 
 use super::base64::{decode, decode_text};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
-use super::scrub::holds_secret;
+use super::scrub::{holds_secret, surely_holds_secret};
 use super::shape::run;
 use std::ops::Range;
 
 /// Shorter base64 holds at most a user and a password.
 const SHORTEST: usize = 64;
+
+/// Fewer characters hold no name and its secret.
+const SHORTEST_TEXT: usize = 20;
 
 /// A user and a password take at least so many characters.
 const SHORTEST_USER: usize = 12;
@@ -107,8 +110,9 @@ fn is_secret(words: &[u8], wrapped: bool) -> bool {
                 .is_some_and(|bytes| is_sealed(&bytes)),
         };
     }
-    decode_text(words).is_some_and(|text| is_user(&text))
-        || words.len() >= 40 && decode(words).is_some_and(|bytes| is_private_der(&bytes))
+    decode_text(words).is_some_and(|text| {
+        is_user(&text) || words.len() >= SHORTEST_TEXT && surely_holds_secret(&text)
+    }) || words.len() >= 40 && decode(words).is_some_and(|bytes| is_private_der(&bytes))
 }
 
 fn said(line: &[u8]) -> &[u8] {

@@ -1,6 +1,6 @@
 //! Secrets that are known by the name beside them: one walk over whatever parts a name from its value.
 
-use super::directive::is_directive;
+use super::blank::{length_of_verb, sign_of_blank};
 use super::items::length_between;
 use super::name::{ends_with, form_of_phrase, start_of_end, tells};
 use super::pair::Pairs;
@@ -39,6 +39,8 @@ pub(super) enum Form {
     Odd,
     /// As a setting, if it is a number of four digits or more, as people type them.
     Code,
+    /// As a setting, if it is a number of four digits or more, or has letters and digits: what people type once.
+    Typed,
     /// As a setting, if it is no plain word.
     Encoded,
     /// As a header: a scheme may come first, and blanks may be within.
@@ -47,6 +49,16 @@ pub(super) enum Form {
     Parameter,
     /// As a parameter of a URL, with the sign of one before it.
     Query,
+}
+
+impl Form {
+    /// Whether the value must look like a secret.
+    pub(super) fn is_doubtful(self) -> bool {
+        matches!(
+            self,
+            Self::Opaque | Self::OpaqueOrHex | Self::Odd | Self::Code | Self::Typed
+        )
+    }
 }
 
 /// No name is longer.
@@ -223,6 +235,9 @@ fn next_parting(bytes: &[u8], from: usize) -> Option<Parting> {
         let (length, sign) = match bytes[start] {
             b'=' => (1, Sign::Equals),
             b':' => (1, Sign::Colon),
+            b'-' if start > 0 && bytes[start - 1] == b' ' && begins(&bytes[start + 1..], b"> ") => {
+                (2, Sign::Equals)
+            }
             b' ' if is_behind_flag(bytes, start) => (1, Sign::Blank),
             b' ' | b'\t' => (1, sign_of_blank(bytes, start)?),
             b'"' | b'\'' | b'\n' | b'\r' => (length_of_items(bytes, start)?, Sign::Item),
@@ -270,45 +285,12 @@ fn is_behind_flag(bytes: &[u8], end: usize) -> bool {
     words.starts_with(b"--") || words.starts_with(b"-") && words.len() > 3 && tells(words).is_some()
 }
 
-/// What a blank is that stands behind a name that tells: `password "value"`, `the password is value`.
-fn sign_of_blank(bytes: &[u8], start: usize) -> Option<Sign> {
-    let next = &bytes[start + 1..];
-    let slashes = run(&next[..next.len().min(8)], |b| b == b'\\');
-    let opened = matches!(next.get(slashes), Some(b'"' | b'\''));
-    let verb = length_of_verb(bytes, start);
-    let opened = opened
-        || next
-            .get(verb)
-            .is_some_and(|b| verb > 0 && b"\"'\\".contains(b));
-    let sign = match (opened, verb) {
-        (true, _) => Sign::Quote,
-        (false, 0) if is_directive(bytes, start, &name_run(bytes, start)) => Sign::Directive,
-        (false, 1..) => Sign::Verb,
-        (false, _) if is_long_word(next) => Sign::Word,
-        (false, _) => return None,
-    };
-    tells(&bytes[name_run(bytes, start)]).map(|_| sign)
-}
-
-fn is_long_word(next: &[u8]) -> bool {
-    const SHORTEST: usize = 6;
-    let length = run(next, |b| b.is_ascii_graphic() && !b"\"'\\,;:".contains(&b));
-    length >= SHORTEST && next[..length].iter().any(u8::is_ascii_digit)
-}
-
-fn length_of_verb(bytes: &[u8], start: usize) -> usize {
-    let verbs: [&[u8]; 4] = [b"is ", b"was ", b"is: ", b"set to "];
-    let next = &bytes[start + 1..];
-    let verb = verbs.iter().find(|verb| begins(next, verb));
-    verb.map_or(0, |verb| verb.len())
-}
-
 fn is_tag(bytes: &[u8], end: usize) -> bool {
     let run = name_run(bytes, end);
     !run.is_empty() && run.start > 0 && bytes[run.start - 1] == b'<'
 }
 
-fn name_run(bytes: &[u8], end: usize) -> Range<usize> {
+pub(super) fn name_run(bytes: &[u8], end: usize) -> Range<usize> {
     let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_-.".contains(b);
     let near = &bytes[end.saturating_sub(LONGEST_NAME)..end];
     end - near.iter().rev().take_while(is_name).count()..end
@@ -329,6 +311,8 @@ fn name_before(bytes: &[u8], parting: &Parting) -> Option<Name> {
     let near = &bytes[end.saturating_sub(WIDEST_GAP)..end];
     end -= near.iter().rev().take_while(|b| b" \t".contains(b)).count();
     end -= length_of_index(&bytes[..end]);
+    // `[name] => value`
+    end -= usize::from(end > 0 && bytes[end - 1] == b']');
     let quoted = end > 0 && b"\"'`".contains(&bytes[end - 1]);
     if quoted {
         end -= 1;

@@ -1,5 +1,7 @@
 //! The data of Kubernetes' Secrets, whatever its keys are called.
 
+use super::line::Margin;
+use super::unfold::container_margin;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
@@ -13,9 +15,9 @@ pub(super) fn find_secret_data(text: &str) -> Vec<Range<usize>> {
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let before = found.len();
-        if line.contains("\\nkind: Secret\\n") {
+        if is_escaped(line) {
             find_in_documents(lines(line, Break::Escaped), &mut found);
-        } else if line.contains("Secret\\\"") || line.contains("Secret\"") {
+        } else if line.contains("Secret\\\"") || line.contains("Secret\"") || line.contains(PATCH) {
             find_in_json(line, &mut found);
         }
         for place in &mut found[before..] {
@@ -26,6 +28,16 @@ pub(super) fn find_secret_data(text: &str) -> Vec<Range<usize>> {
     found.sort_by_key(|place| place.start);
     found.dedup_by(|next, last| next.start < last.end);
     found
+}
+
+/// A command whose data is a Secret's, though it does not say so.
+const PATCH: &str = "patch secret ";
+
+/// Whether a line has a document within quotes, with a line that makes it a Secret.
+fn is_escaped(line: &str) -> bool {
+    line.contains("\\nkind: Secret\\")
+        || line.contains("\\nkind: Secret\"")
+        || line.contains("\"kind: Secret\\n")
 }
 
 fn find_in_documents<'text>(
@@ -78,6 +90,11 @@ fn lines(text: &str, ends: Break) -> impl Iterator<Item = Line<'_>> {
             .strip_suffix(separator)
             .unwrap_or(line)
             .trim_end_matches(['\r', '\\']);
+        let said = match ends {
+            Break::Real => said(line),
+            Break::Escaped => said_in_quotes(line),
+        };
+        let (at, line) = (at + said.start, &line[said]);
         // Signs of a diff and numbers of lines are as good as blanks.
         let depth = line
             .bytes()
@@ -89,6 +106,54 @@ fn lines(text: &str, ends: Break) -> impl Iterator<Item = Line<'_>> {
             depth,
         }
     })
+}
+
+/// What a line says: without what logs put before it, and without its quotes if it is an item of a list in JSON.
+pub(super) fn said(line: &str) -> Range<usize> {
+    let inner = line.trim_start();
+    let item = inner.strip_suffix(',').unwrap_or(inner);
+    let is_whole = |inside: &str| {
+        let mut quotes = inside.match_indices('"');
+        quotes.all(|(at, _)| inside[..at].ends_with('\\'))
+    };
+    let is_quoted = item.len() > 1 && item.starts_with('"') && item.ends_with('"');
+    if is_quoted && is_whole(&item[1..item.len() - 1]) {
+        let start = line.len() - inner.len() + 1;
+        return start..start + item.len() - 2;
+    }
+    let bytes = line.as_bytes();
+    let start = match (container_margin(bytes), Margin::of(bytes)) {
+        (Some((length, _)), _) => length,
+        (None, (Margin::Journal { .. } | Margin::Comment, length)) => length,
+        (None, _) => 0,
+    };
+    start..line.len()
+}
+
+/// What a line within quotes says: the first begins with one, and the last ends with one.
+fn said_in_quotes(line: &str) -> Range<usize> {
+    let begins = |(at, _): (usize, &str)| {
+        let rest = &line[at + 1..];
+        [
+            "data:",
+            "stringData:",
+            "kind:",
+            "apiVersion:",
+            "metadata:",
+            "type:",
+            "---",
+        ]
+        .iter()
+        .any(|name| rest.starts_with(name))
+    };
+    let mut quotes = line.match_indices('"');
+    let start = quotes.clone().position(begins);
+    let start = start
+        .and_then(|number| quotes.nth(number))
+        .map_or(0, |(at, _)| at + 1);
+    let rest = &line[start..];
+    let end = rest.find(['"', '\\']).unwrap_or(rest.len());
+    start..start + end
 }
 
 fn find_in(document: &[Line<'_>], found: &mut Vec<Range<usize>>) {
@@ -139,7 +204,7 @@ fn find_in_json(line: &str, found: &mut Vec<Range<usize>>) {
         "\"kind\": \"Secret\"",
         "\\\"kind\\\":\\\"Secret\\\"",
     ];
-    if !is_secret.iter().any(|kind| line.contains(kind)) {
+    if !is_secret.iter().any(|kind| line.contains(kind)) && !line.contains(PATCH) {
         return;
     }
     let mut at = 0;
@@ -162,6 +227,54 @@ fn find_in_json(line: &str, found: &mut Vec<Range<usize>>) {
                 found.push(value..value + inner.len());
             }
             from += pair.len();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn the_data_of_a_secret_is_masked_whatever_stands_before_its_lines() {
+        let lines = [
+            "data:",
+            "  any: c29tZXRoaW5n",
+            "kind: Secret",
+            "type: Opaque",
+        ];
+        let stamp = "2026-01-01T00:00:00.123456789Z stdout F ";
+        let shown = |margin: &str, end: &str| -> String {
+            let line = |line: &&str| format!("{margin}{line}{end}\n");
+            lines.iter().map(line).collect()
+        };
+        for text in [
+            shown("", ""),
+            shown("# ", ""),
+            shown("    \"", "\","),
+            shown(stamp, ""),
+            shown("Jan 01 00:00:00 h app[7]: ", ""),
+            format!("\"{}\"", lines.join("\\n")),
+            format!(
+                "{{\"log\":\"{}\",\"stream\":\"stdout\"}}",
+                lines.join("\\n")
+            ),
+        ] {
+            let scrubbed = scrub(&text);
+            assert_eq!(scrubbed, text.replace("c29tZXRoaW5n", "***"), "{text}");
+            assert_eq!(scrub(&scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn the_data_of_other_kinds_stays() {
+        for text in [
+            "# data:\n#   any: words\n# kind: ConfigMap\n",
+            "\"data:\\n  any: words\\nkind: ConfigMap\"",
+            "kind: Secret\nmetadata:\n  name: any\n",
+            "    \"data:\",\n    \"  any: words\",\n",
+        ] {
+            assert_eq!(scrub(text), text);
         }
     }
 }

@@ -6,6 +6,7 @@
 
 mod arguments;
 mod base64;
+mod blank;
 mod block;
 mod command;
 mod compare;
@@ -25,8 +26,10 @@ mod marks;
 mod name;
 mod opaque;
 mod pair;
+mod parameter;
 mod pem;
 mod phrase;
+mod piped;
 mod prefixes;
 mod quote;
 mod rule;

@@ -2,12 +2,27 @@
 
 use super::label::{Form, Sign};
 use super::secret_names::{
-    DIRECTIVES, DOUBTFUL_ENDS, DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PHRASES, PUBLIC,
-    SECRET_EARLY, SECRET_ENDS, SECRET_WORDS, SUFFIXES,
+    CODES, DIRECTIVES, DOUBTFUL_ENDS, DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PHRASES,
+    PUBLIC, SECRET_EARLY, SECRET_ENDS, SECRET_WORDS, SUFFIXES,
 };
 
 /// What is a password and nothing else.
 const PASSWORDS: &[&str] = &["password", "passwd", "passphrase", "pass", "pwd"];
+
+/// How words end that name a password, so that a word with digits behind them is one.
+const PASSWORD_ENDS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "pass",
+    "pwd",
+    "bindpw",
+    "rootpw",
+    "userpw",
+    "authtok",
+    "masterauth",
+    "psk",
+];
 
 /// No name has more words that matter.
 const MOST_WORDS: usize = 6;
@@ -22,17 +37,17 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
     {
         return None;
     }
-    let sure = form_of_sure(words.first()?, sign);
+    let sure = match is_odd_beside(name, words, sign) {
+        true => Form::Odd,
+        false => form_of_sure(words.first()?, sign),
+    };
     if SECRET_ENDS
         .iter()
         .any(|end| ends_with(name, end.as_bytes()))
     {
         return Some(sure);
     }
-    if DOUBTFUL_ENDS
-        .iter()
-        .any(|end| ends_with(name, end.as_bytes()))
-    {
+    if is_doubtful(name) {
         return Some(Form::OpaqueOrHex);
     }
     let skipped = words.iter().take_while(|word| is_suffix(word)).count();
@@ -54,7 +69,9 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             other => other,
         });
     }
-    if is_one_of(word, &["pin"]) && !matches!(sign, Sign::Verb | Sign::Word) {
+    if is_one_of(word, &["pin", "otp", "totp", "passcode"])
+        && !matches!(sign, Sign::Verb | Sign::Word)
+    {
         return Some(Form::Code);
     }
     if is_one_of(word, &["community"]) {
@@ -69,6 +86,21 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
         return (early && !is_one_of(word, OF_THINGS)).then_some(Form::OpaqueOrHex);
     }
     form_of_doubtful(word, words.get(skipped + 1))
+}
+
+/// Whether a whole name tells, if the value looks like a secret: `HA1` is a hash of a password (RFC 7616), and `sha1` is none.
+fn is_doubtful(name: &[u8]) -> bool {
+    let mut ends = DOUBTFUL_ENDS.iter();
+    name.eq_ignore_ascii_case(b"ha1") || ends.any(|end| ends_with(name, end.as_bytes()))
+}
+
+/// `db_pass is value`, where a pass alone is one of many, and `shared-secret "value"`.
+fn is_odd_beside(name: &[u8], words: &[&[u8]], sign: Sign) -> bool {
+    match (sign, words) {
+        (Sign::Verb, [word, _, ..]) => is_one_of(word, PASSWORDS),
+        (Sign::Quote, _) => ends_with(name, b"sharedsecret"),
+        _ => false,
+    }
 }
 
 /// How a value is read beside a name whose last word is doubtful, as in `routingKey`; `before` is the word before it.
@@ -89,6 +121,9 @@ fn form_of_doubtful(word: &[u8], before: Option<&&[u8]>) -> Option<Form> {
 pub(super) fn form_of_phrase(name: &[u8]) -> Option<Form> {
     let number = name.iter().rev().take_while(|b| b.is_ascii_digit());
     let name = name[..name.len() - number.count()].trim_ascii_end();
+    if CODES.iter().any(|end| ends_with(name, end.as_bytes())) {
+        return Some(Form::Typed);
+    }
     PHRASES
         .iter()
         .any(|end| ends_with(name, end.as_bytes()))
@@ -101,13 +136,20 @@ fn form_of_sure(word: &[u8], sign: Sign) -> Form {
     match sign {
         // `pass: 12 fail: 3`
         Sign::Colon if is_one_of(word, &["pass"]) => Form::Secretive,
+        Sign::Quote if is_one_of(word, &["psk"]) => Form::Odd,
         Sign::Quote | Sign::Verb if !is_one_of(word, &["password", "passwd", "passphrase"]) => {
             Form::Opaque
         }
         Sign::Verb => Form::Odd,
         Sign::Directive if is_one_of(word, DIRECTIVES) => Form::Doubtful,
         Sign::Directive => Form::Odd,
-        Sign::Word if is_one_of(word, PASSWORDS) => Form::Odd,
+        Sign::Word
+            if PASSWORD_ENDS
+                .iter()
+                .any(|end| ends_with(word, end.as_bytes())) =>
+        {
+            Form::Odd
+        }
         Sign::Word => Form::OpaqueOrHex,
         _ => Form::Doubtful,
     }
@@ -240,7 +282,6 @@ mod tests {
             "AES_KEY",
             "sessionCookie",
             "GITHUB_PAT",
-            "otp",
             "auth",
             "creds",
         ] {

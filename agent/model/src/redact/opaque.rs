@@ -12,6 +12,9 @@ const SHORTEST_HEX: usize = 16;
 /// Nobody gives names of so many letters without a sign between them.
 const LONGEST_NAME: usize = 24;
 
+/// Nor words of so many capitals, such as cookies of Erlang.
+const LONGEST_OF_CAPITALS: usize = 18;
+
 /// Whether a value looks as if chance made it, or as passwords do; digests only if `hex` says so.
 pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
     let words = words.trim_matches(|c: char| "\"'`\\".contains(c));
@@ -40,6 +43,14 @@ pub(super) fn is_opaque(words: &str, hex: bool) -> bool {
     let is_hex = longest.bytes().all(|b| b.is_ascii_hexdigit());
     match is_hex {
         true => hex && (is_uuid(words) || longest.len() >= SHORTEST_HEX && is_mixed(longest)),
+        // No other word of capitals is so long.
+        false
+            if hex
+                && longest.len() >= LONGEST_OF_CAPITALS
+                && longest.bytes().all(|b| b.is_ascii_uppercase()) =>
+        {
+            true
+        }
         false => {
             is_mixed(longest) || is_like_a_password(words) || hex && longest.len() >= LONGEST_NAME
         }

@@ -106,6 +106,12 @@ impl Pairs {
     ) -> Option<(&'static str, Range<usize>)> {
         let of = Of::named_by(words)?;
         let value = find_value(place, Form::Setting)?;
+        // `Key=NAME,Value=value`
+        let said = place.text[value.clone()]
+            .split(',')
+            .next()
+            .unwrap_or_default();
+        let value = value.start..value.start + said.len();
         let form = of.form_of(&place.text[value.clone()]);
         self.named = form.map(|form| (value.end, form, of));
         let (earlier, _) = self.unnamed.take().filter(|(_, held)| *held == of)?;

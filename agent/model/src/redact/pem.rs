@@ -90,7 +90,7 @@ fn start_of_tail(text: &str) -> usize {
 }
 
 /// The lines, without their breaks.
-fn lines_of(bytes: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn lines_of(bytes: &[u8]) -> Vec<Range<usize>> {
     let mut lines = Vec::new();
     let (mut start, mut at) = (0, 0);
     while at < bytes.len() {

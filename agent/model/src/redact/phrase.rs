@@ -10,6 +10,13 @@ use std::sync::LazyLock;
 static PHRASE_MARKS: LazyLock<Marks> = LazyLock::new(|| {
     let marks = [
         "nemonic",
+        "eed:",
+        "eed=",
+        "eed \"",
+        "allet words",
+        "estore phrase",
+        "ecret phrase",
+        "allet phrase",
         "eed phrase",
         "eed_phrase",
         "eed-phrase",
@@ -67,7 +74,7 @@ fn phrase_near(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let end = bytes.len().min(from + NEAR);
     let begins = |at: &usize| {
-        let before = bytes[from..*at].trim_ascii_end();
+        let before = bytes[from.saturating_sub(1)..*at].trim_ascii_end();
         before.last().is_some_and(|b| b":=\"'[".contains(b))
     };
     (from..end).filter(begins).find_map(|start| {

@@ -61,19 +61,25 @@ pub(super) fn closed(bytes: &[u8]) -> Option<Range<usize>> {
 /// What stands between three quotes, or two single ones, and as many on the same line: `"""value"""`, `''value''`. Two double
 /// quotes are an empty value.
 pub(super) fn between_many(bytes: &[u8]) -> Option<Range<usize>> {
-    let quote = *bytes.first().filter(|b| b"\"'".contains(b))?;
-    let quotes = run(bytes, |b| b == quote);
+    // Each may be escaped.
+    let slashes = run(&bytes[..bytes.len().min(8)], |b| b == b'\\');
+    let quote = *bytes.get(slashes).filter(|b| b"\"'".contains(b))?;
+    let sign = &bytes[..=slashes];
+    let quotes = bytes
+        .chunks(sign.len())
+        .take(4)
+        .take_while(|near| *near == sign)
+        .count();
     if !(quotes == 3 || quotes == 2 && quote == b'\'') {
         return None;
     }
-    let rest = &bytes[quotes..];
+    let width = quotes * sign.len();
+    let rest = &bytes[width..];
     let rest = &rest[..rest.len().min(LONGEST_BETWEEN_MANY)];
     let line = &rest[..run(rest, |b| b != b'\n' && b != b'\r')];
     line.first().filter(|b| b.is_ascii_alphanumeric())?;
-    let ends = line
-        .windows(quotes)
-        .position(|near| near.iter().all(|b| *b == quote));
-    ends.map(|end| quotes..quotes + end)
+    let ends = line.windows(width).position(|near| near == &bytes[..width]);
+    ends.map(|end| width..width + end)
 }
 
 pub(super) fn backslashes_before(bytes: &[u8], end: usize) -> usize {

@@ -91,7 +91,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "presigned-url",
-        purpose: "parameters of URLs that sign them or name a credential",
+        purpose: "parts of URLs that sign them, name a credential or open something by themselves",
         finds: &[
             label(&["sig"], &[], Form::Query),
             label(
@@ -147,7 +147,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "command-password",
-        purpose: "passwords of command lines, and of addresses without a scheme",
+        purpose: "passwords of command lines, of sessions with a server, and of addresses without a scheme",
         finds: &[
             Shape(command::find_in_commands),
             Shape(credential::find_arguments),
@@ -211,7 +211,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "secret-setting",
-        purpose: "settings, flags and variables whose name tells of a secret",
+        purpose: "settings, flags, variables, columns of tables and parts of sentences whose name tells of a secret",
         finds: &[Names(name::form_of)],
     },
     Rule {

@@ -129,6 +129,19 @@ pub(super) fn holds_secret(text: &str) -> bool {
     found.counts.total() > 0
 }
 
+/// Like [`holds_secret`], without what is a guess.
+pub(super) fn surely_holds_secret(text: &str) -> bool {
+    let is_guess = |rule: &&Rule| {
+        rule.finds
+            .iter()
+            .all(|finder| matches!(finder, Finder::Last(_)))
+    };
+    let rules: Vec<&Rule> = RULES.iter().filter(|rule| !is_guess(rule)).collect();
+    let mut found = Found::default();
+    scrub_once(&rules, Cow::Borrowed(text), &mut found);
+    found.counts.total() > 0
+}
+
 /// Like [`scrub_counted`], for a file of variables, of which only those stay that say how a node is set up.
 pub fn scrub_environment(text: &str, known: &mut KnownSecrets) -> (String, Redactions) {
     let mut found = Found::learning(known);

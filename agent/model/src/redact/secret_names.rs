@@ -55,6 +55,11 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "backupcode",
     "accesscode",
     "pairingcode",
+    "registrationkey",
+    "securitykey",
+    "preauthkey",
+    "hmackey",
+    "enrolmentkey",
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
@@ -301,7 +306,37 @@ pub(super) const DIRECTIVES: &[&str] = &[
 ];
 
 /// Names that would tell of a thing by their last word, and may hold the secret itself.
-pub(super) const DOUBTFUL_ENDS: &[&str] = &["secretid", "tokenname", "hookid"];
+pub(super) const DOUBTFUL_ENDS: &[&str] =
+    &["secretid", "tokenname", "hookid", "artapi", "authkeys"];
+
+/// Codes that are typed once, by how they are called together.
+pub(super) const CODES: &[&str] = &[
+    "recoverycode",
+    "backupcode",
+    "scratchcode",
+    "rescuecode",
+    "emergencycode",
+    "accesscode",
+    "pairingcode",
+    "activationcode",
+    "registrationcode",
+    "enrollmentcode",
+    "enrolmentcode",
+    "claimcode",
+    "invitecode",
+    "invitationcode",
+    "devicecode",
+    "usercode",
+    "setupcode",
+    "unlockcode",
+    "resetcode",
+    "bypasscode",
+    "otpcode",
+    "mfacode",
+    "2facode",
+    "totpcode",
+    "linkcode",
+];
 
 /// Names of several words that tell together.
 pub(super) const PHRASES: &[&str] = &[

@@ -125,7 +125,7 @@ fn break_between(line: &[u8], next: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// What stands before a line of a container (the CRI's log format: time, stream, tag), and the tag.
-fn container_margin(line: &[u8]) -> Option<(usize, u8)> {
+pub(super) fn container_margin(line: &[u8]) -> Option<(usize, u8)> {
     let near = &line[..line.len().min(WIDEST_MARGIN)];
     let at = near
         .windows(STREAM.len() + 3)

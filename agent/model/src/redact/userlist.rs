@@ -1,5 +1,6 @@
 //! Lists of users and their secrets, each known by the form of its lines.
 
+use super::manifest::said as said_in;
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
 use super::quote::quoted;
@@ -14,6 +15,8 @@ const LONGEST_LINE: usize = 256;
 const MARKS: &[&str] = &[
     "IDENTIFIED BY ",
     "identified by ",
+    "_password BY ",
+    "_password by ",
     "insecure-password ",
     ": EAP ",
     ": PSK ",
@@ -26,6 +29,27 @@ const MARKS: &[&str] = &[
     "userPassword:: ",
     "<auth-user-pass>\n",
 ];
+
+/// What stands before a secret that has letters and digits.
+const ODD_MARKS: &[&str] = &[
+    "password 0 ",
+    "secret 0 ",
+    "key 0 ",
+    "key 7 ",
+    "password 6 ",
+    "secret 4 ",
+    "authentication text ",
+    "ascii-text ",
+    " md5 ",
+    "uthCommunity log ",
+];
+
+static ODD: LazyLock<Marks> = LazyLock::new(|| Marks::of(ODD_MARKS.iter().copied()));
+
+/// A private key and the phrase that opens it, as IPsec has them.
+const KEY_MARKS: &[&str] = &[": RSA ", ": ECDSA ", ": P12 ", ": PKCS8 "];
+
+static KEYS: LazyLock<Marks> = LazyLock::new(|| Marks::of(KEY_MARKS.iter().copied()));
 
 static SECRET_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(MARKS.iter().copied()));
 static CHAP_MARKS: LazyLock<Marks> =
@@ -44,14 +68,16 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
         };
         found.extend(word_at(text, start));
     }
+    find_behind_marks(text, &mut found);
     let has_chap = CHAP_MARKS.are_in(text);
     let is_of_users = USER_MARKS.are_in(text);
     let mut is_of_admins = false;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         // A line may be a comment, and the secret in it is one nevertheless.
-        let said = line.trim_start_matches(|c: char| c == '#' || c.is_whitespace());
-        let commented = line.len() - said.len();
+        let inside = said_in(line.trim_end());
+        let said = line[inside.clone()].trim_start_matches(|c: char| c == '#' || c.is_whitespace());
+        let commented = inside.end - said.len();
         let said = said.trim_end();
         if said.starts_with('[') {
             is_of_admins = matches!(said, "[admins]" | "[users]");
@@ -64,6 +90,13 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
                     Some(secret).filter(|secret| is_odd(&said[(*secret).clone()]))
                 }
                 [_, _, secret, last] if has_chap && &said[last.clone()] == "*" => Some(secret),
+                [_, any, secret, last]
+                    if &said[any.clone()] == "*"
+                        && &said[last.clone()] == "*"
+                        && is_odd(&said[secret.clone()]) =>
+                {
+                    Some(secret)
+                }
                 [_, sign, secret] if is_of_admins && &said[sign.clone()] == "=" => Some(secret),
                 _ => None,
             };
@@ -79,6 +112,24 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     find_marked(text, &mut found);
     found.sort_by_key(|place| place.start);
     found
+}
+
+/// Words with letters and digits behind what says so, and phrases behind the key that they open.
+fn find_behind_marks(text: &str, found: &mut Vec<Range<usize>>) {
+    for (at, _, mark) in ODD.places_in(text) {
+        let word = word_at(text, at + mark.len());
+        found.extend(word.filter(|word| is_odd(&text[word.clone()])));
+    }
+    for (at, _, mark) in KEYS.places_in(text) {
+        let from = at + mark.len();
+        let near = &text.as_bytes()[from..text.floor_char_boundary(from + LONGEST_LINE)];
+        let file = run(near, |b| b.is_ascii_graphic());
+        if near.get(file) == Some(&b' ') {
+            let inner = quoted(&near[file + 1..]);
+            let start = from + file + 1;
+            found.extend(inner.map(|inner| start + inner.start..start + inner.end));
+        }
+    }
 }
 
 /// Ids of hooks in addresses, keys to recover a disk, and what Ansible encrypted.

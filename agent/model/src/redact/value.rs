@@ -2,14 +2,13 @@
 
 use super::block::{Column, length_of_block};
 use super::harmless::{is_path, is_plain, is_reference, is_word};
-use super::label::{Form, Parting, Sign, encoded_length};
+use super::label::{Form, Parting, Sign};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
 use super::opaque::{is_odd, is_opaque};
-use super::quote::{backslashes_at_break, backslashes_before, between_many, close, quoted};
-use super::shape::{is_base64, run};
-use super::word::{
-    break_before, is_prose, length_of_word, length_of_wrapping, trimmed, without_trailing,
-};
+use super::parameter::{behind_scheme, is_escape, parameter};
+use super::quote::{backslashes_at_break, backslashes_before, between_many, close, closed, quoted};
+use super::shape::run;
+use super::word::{break_before, is_prose, length_of_word, length_of_wrapping, trimmed};
 use std::ops::Range;
 
 /// How far back the start of a line is looked for: no name stands deeper.
@@ -45,7 +44,17 @@ pub(super) fn find_value(place: &Place<'_>, form: Form) -> Option<Range<usize>> 
     // `token: 1150 bytes`
     let is_size =
         words.bytes().all(|b| b.is_ascii_digit()) && place.text[value.end..].starts_with(" bytes");
-    (!is_size && is_secret(words, form)).then_some(value)
+    if !is_size && is_secret(words, form) {
+        return Some(value);
+    }
+    // `KEY=value program`: what looks like no secret in whole may begin with one.
+    let (first, _) = words.split_once(' ')?;
+    let is_of_value = |b: u8| b.is_ascii_alphanumeric() || b"+/=_-.".contains(&b);
+    let is_first = place.parting.sign == Sign::Equals
+        && form.is_doubtful()
+        && first.bytes().all(is_of_value)
+        && is_secret(first, form);
+    is_first.then(|| value.start..value.start + first.len())
 }
 
 /// Whether a value that is read so is worth a mask.
@@ -57,6 +66,7 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
             Form::Doubtful => doubtful(words),
             Form::Secretive => doubtful(words) && !begins_with_number(words),
             Form::Code => is_number(words) || is_opaque(words, true),
+            Form::Typed => is_number(&words.replace(['-', ' '], "")) || is_odd(words),
             Form::Odd => doubtful(words) && (is_odd(words) || is_opaque(words, false)),
             Form::Opaque => is_opaque(words, false),
             Form::OpaqueOrHex => is_opaque(words, true),
@@ -101,7 +111,8 @@ impl Place<'_> {
             (Sign::Equals, _) => match next {
                 // A comparison, of which the other side is in quotes.
                 Some(b'=') => self.is_compared(),
-                _ => before != Some(b'='),
+                // `--env=NAME=value`
+                _ => before != Some(b'=') || self.is_behind_flag(),
             },
             (Sign::EncodedEquals, _) => true,
             (Sign::Colon | Sign::Blank, Form::Parameter | Form::Query) => false,
@@ -121,6 +132,13 @@ impl Place<'_> {
             }
             (Sign::Quote | Sign::Verb | Sign::Word | Sign::Item | Sign::Directive, _) => true,
         }
+    }
+
+    fn is_behind_flag(&self) -> bool {
+        let before = &self.text.as_bytes()[..self.name.start - 1];
+        let is_of_flag = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'-';
+        let length = before.iter().rev().take(32).take_while(is_of_flag).count();
+        before[before.len() - length..].starts_with(b"-")
     }
 
     fn is_compared(&self) -> bool {
@@ -150,6 +168,13 @@ impl Place<'_> {
         if matches!(rest.first(), None | Some(b'\n' | b'\r')) {
             return self.on_next_line(line, start);
         }
+        if self.ends_in_quotes(start) {
+            // `"password:" "value"`
+            let next = start + 1;
+            let next = next + run(&bytes[next..], |b| b == b' ' || b == b',');
+            let inner = closed(&bytes[next..])?;
+            return Some(next + inner.start..next + inner.end);
+        }
         if let Some(inner) = between_many(rest).or_else(|| quoted(rest)) {
             return Some(start + inner.start..start + inner.end);
         }
@@ -157,6 +182,14 @@ impl Place<'_> {
             return self.block(line, start);
         }
         Some(start..start + self.plain(line, form, start))
+    }
+
+    /// Whether a text in quotes ends here that began with the name.
+    fn ends_in_quotes(&self, start: usize) -> bool {
+        let bytes = self.text.as_bytes();
+        let outer = self.name.start.checked_sub(1).map(|at| bytes[at]);
+        let is_quote = matches!(outer, Some(b'"' | b'\''));
+        is_quote && !self.quoted && outer.as_ref() == bytes.get(start) && start == self.parting.end
     }
 
     /// The length of a value without quotes.
@@ -340,59 +373,4 @@ fn is_nested(said: &[u8]) -> bool {
         || said.starts_with(b"#")
         || said.trim_ascii_end().ends_with(b":")
         || said.windows(2).any(|pair| pair == b": ")
-}
-
-/// Whether an escape ends here that stands for a sign of a URL.
-fn is_escape(bytes: &[u8], end: usize) -> bool {
-    let near = &bytes[end.saturating_sub(6)..end];
-    let percent = [b"%26".as_slice(), b"%3f", b"2526", b"253f"];
-    let ends = |with: &[u8]| {
-        let start = near.len().saturating_sub(with.len());
-        near[start..].eq_ignore_ascii_case(with)
-    };
-    ends(b"\\u0026") || ends(b"\\u003f") || percent.iter().any(|with| ends(with))
-}
-
-fn parameter(bytes: &[u8], parting: &Parting) -> Range<usize> {
-    let start = parting.end;
-    let rest = &bytes[start..];
-    let ends = |at: &usize| {
-        let here = &rest[*at..];
-        let encoded = parting.sign == Sign::EncodedEquals && encoded_length(here, b"26").is_some();
-        here[0].is_ascii_whitespace() || b"\"'`<>&\\".contains(&here[0]) || encoded
-    };
-    let length = (0..rest.len()).find(ends).unwrap_or(rest.len());
-    start..start + without_trailing(&rest[..length])
-}
-
-/// The credential of a header, whose scheme may be seen.
-fn behind_scheme(bytes: &[u8], value: Range<usize>) -> Range<usize> {
-    const SCHEMES: [&[u8]; 7] = [
-        b"bearer",
-        b"basic",
-        b"token",
-        b"apikey",
-        b"digest",
-        b"negotiate",
-        b"aws4-hmac-sha256",
-    ];
-    let said = &bytes[value.clone()];
-    let scheme = said.split(|b| *b == b' ').next().unwrap_or_default();
-    let known = SCHEMES
-        .iter()
-        .position(|known| scheme.eq_ignore_ascii_case(known));
-    let blank = blanks(&said[scheme.len()..]);
-    let start = value.start + scheme.len() + blank;
-    match known {
-        Some(_) if blank == 0 => value.end..value.end,
-        // One word is all that there is to these.
-        Some(0..=3) => {
-            let length = run(&bytes[start..value.end], |b| {
-                is_base64(b) || b"-._~*".contains(&b)
-            });
-            start..start + length
-        }
-        Some(_) => start..value.end,
-        None => value,
-    }
 }

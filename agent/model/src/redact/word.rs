@@ -10,6 +10,9 @@ pub(super) fn is_escaped_break(bytes: &[u8]) -> bool {
 
 /// What some notations put around a value: lists, Rust's options, YAML's tags.
 pub(super) fn length_of_wrapping(bytes: &[u8]) -> usize {
+    if let Some(length) = length_of_type(bytes) {
+        return length;
+    }
     if bytes.starts_with(b"Some(") {
         return 5;
     }
@@ -24,6 +27,43 @@ pub(super) fn length_of_wrapping(bytes: &[u8]) -> usize {
         }
         _ => 0,
     }
+}
+
+/// What a dump says of the type before a text in quotes: `Secret("`, `(string) (len=12) "`, `string(12) "`, `<<"`.
+fn length_of_type(bytes: &[u8]) -> Option<usize> {
+    const LONGEST: usize = 64;
+    let near = &bytes[..bytes.len().min(LONGEST)];
+    if near.starts_with(b"<<\"") {
+        return Some(2);
+    }
+    let is_quote = |at: usize| {
+        let slashes = run(&near[at..], |b| b == b'\\');
+        matches!(near.get(at + slashes), Some(b'"' | b'\''))
+    };
+    let mut at = run(near, |b| b.is_ascii_alphanumeric() || b"_.:&*".contains(&b));
+    while near.get(at) == Some(&b'(') {
+        if is_quote(at + 1) {
+            return Some(at + 1);
+        }
+        // `Secret(value="`
+        let field = run(&near[at + 1..], |b| b.is_ascii_alphanumeric() || b == b'_');
+        let inside = at + 1 + field;
+        if near.get(inside) == Some(&b'=') && is_quote(inside + 1) {
+            return Some(inside + 1);
+        }
+        let inner = run(&near[at + 1..], |b| {
+            b.is_ascii_alphanumeric() || b"_.*=".contains(&b)
+        });
+        if near.get(at + 1 + inner) != Some(&b')') {
+            return None;
+        }
+        at += inner + 2;
+        at += blanks(&near[at..]);
+        if is_quote(at) {
+            return Some(at);
+        }
+    }
+    None
 }
 
 /// A plain value within a line: a word, without what ends a sentence or a list behind it.
@@ -130,6 +170,7 @@ const WORDS: &[&str] = &[
     "should",
     "stat",
     "status",
+    "storage",
     "the",
     "this",
     "timed",
@@ -154,4 +195,43 @@ pub(super) fn is_prose(rest: &[u8]) -> bool {
         && WORDS
             .iter()
             .any(|known| word.eq_ignore_ascii_case(known.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn what_a_dump_says_of_a_type_is_no_part_of_the_value() {
+        for (text, scrubbed) in [
+            (
+                "C { password: Secret(\"hunter\") }",
+                "C { password: Secret(\"***\") }",
+            ),
+            (
+                "S(password=Field(raw='hunter'), n=1)",
+                "S(password=Field(raw='***'), n=1)",
+            ),
+            (
+                "password: (string) (len=6) \"hunter\"",
+                "password: (string) (len=6) \"***\"",
+            ),
+            (
+                "[\"password\"]=> string(6) \"hunter\"",
+                "[\"password\"]=> string(6) \"***\"",
+            ),
+            ("[password] => hunter", "[password] => ***"),
+            ("Map(password -> hunter)", "Map(password -> ***)"),
+            ("--env=A_PASSWORD=hunter x", "--env=A_PASSWORD=*** x"),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_a_secret_is_no_type() {
+        let text = "failed to list *v1.Secret: storage is (re)initializing";
+        assert_eq!(scrub(text), text);
+    }
 }
