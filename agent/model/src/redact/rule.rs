@@ -3,8 +3,8 @@
 use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
-    command, compare, credential, directive, encoded, entropy, environment, manifest, name, pem,
-    phrase, shape, url, vendor,
+    command, compare, credential, directive, encoded, entropy, environment, links, login,
+    manifest, marked, name, pem, phrase, protocol, shape, url, vendor,
 };
 use std::ops::Range;
 
@@ -93,6 +93,7 @@ pub const RULES: &[Rule] = &[
         name: "presigned-url",
         purpose: "parts of URLs that sign them, name a credential or open something by themselves",
         finds: &[
+            Shape(links::find_in_links),
             label(&["sig"], &[], Form::Query),
             label(
                 &[],
@@ -153,6 +154,9 @@ pub const RULES: &[Rule] = &[
             Shape(credential::find_arguments),
             Shape(credential::find_in_addresses),
             Shape(directive::find_in_directives),
+            Shape(login::find_logins),
+            Shape(marked::find_marked),
+            Shape(protocol::find_in_protocols),
         ],
     },
     Rule {
@@ -212,7 +216,9 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "secret-setting",
         purpose: "settings, flags, variables, columns of tables and parts of sentences whose name tells of a secret",
-        finds: &[Names(name::form_of)],
+        finds: &[
+            Names(name::form_of),
+        ],
     },
     Rule {
         name: "secret-variable",

@@ -1,0 +1,163 @@
+//! Passwords of programs that are in no table: `-u user … -p secret` on one command line, and a secret that a shell hands to a
+//! program: `program <<< secret`.
+
+use super::arguments::words_after;
+use super::marks::Marks;
+use super::opaque::{is_odd, is_opaque};
+use super::piped::reads_secret;
+use super::quote::quoted;
+use super::shape::{apart, run};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Flags that name a user, as they stand behind a blank.
+static USER_MARKS: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        " -u ",
+        " -U ",
+        " --user ",
+        " --username ",
+        " --login ",
+        " -l ",
+        " -x ",
+        " -u:",
+        " --user=",
+        " --username=",
+        "\"-u\"",
+        "\"-U\"",
+        "\"--user\"",
+        "\"--username\"",
+    ])
+});
+
+/// Flags that give a password, behind a user.
+const FLAGS: [&str; 6] = ["-p", "-P", "-w", "-pw", "-pass", "-passwd"];
+
+/// Programs whose `-p` is something else.
+const OTHERS: [&str; 15] = [
+    "mkdir",
+    "docker",
+    "podman",
+    "nerdctl",
+    "install",
+    "cp",
+    "ssh",
+    "scp",
+    "tar",
+    "ps",
+    "useradd",
+    "journalctl",
+    "rsync",
+    "lsof",
+    "id",
+];
+
+/// How far before it the program of a flag may stand.
+const LONGEST: usize = 256;
+
+pub(super) fn find_logins(text: &str) -> Vec<Range<usize>> {
+    let mut found: Vec<Range<usize>> = Vec::new();
+    let mut behind = 0;
+    for (at, _, _) in USER_MARKS.places_in(text) {
+        if at >= behind {
+            behind = find_behind_user(text, at, &mut found);
+        }
+    }
+    found.extend(find_handed(text));
+    apart(found)
+}
+
+/// Reads the command line behind a user's flag, and returns where it ended.
+fn find_behind_user(text: &str, at: usize, found: &mut Vec<Range<usize>>) -> usize {
+    let words = words_after(text, at);
+    let end = words.last().map_or(at + 1, |word| word.end);
+    let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
+    let line = near.rsplit('\n').next().unwrap_or_default();
+    let is_program = |word: &str| OTHERS.contains(&word.rsplit('/').next().unwrap_or(word));
+    let before = line.split([' ', '"', '\'', ';', '|', '&']);
+    let mut said = before.chain(words.iter().map(|word| &text[word.clone()]));
+    if said.any(is_program) {
+        return end;
+    }
+    for (number, word) in words.iter().enumerate() {
+        let flag = &text[word.clone()];
+        let value = match flag.split_once(':') {
+            // `-p:secret`
+            Some((flag, value)) if FLAGS.contains(&flag) => word.end - value.len()..word.end,
+            _ if FLAGS.contains(&flag) => match words.get(number + 1) {
+                Some(value) => value.clone(),
+                None => continue,
+            },
+            _ => continue,
+        };
+        let secret = &text[value.clone()];
+        if !secret.starts_with('-') && (is_odd(secret) || is_opaque(secret, true)) {
+            found.push(value);
+        }
+    }
+    end
+}
+
+/// The word behind `<<<`, where a program before it reads secrets.
+fn find_handed(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("<<<").filter_map(|(at, sign)| {
+        let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
+        let line = near.rsplit('\n').next().unwrap_or_default();
+        let start = at + sign.len();
+        let start = start + run(&text.as_bytes()[start..], |b| b == b' ');
+        let rest = &text.as_bytes()[start..];
+        let word = match quoted(rest) {
+            Some(inner) => inner,
+            None => {
+                0..run(rest, |b| {
+                    b.is_ascii_graphic() && !b"\"'`;|&<>\\".contains(&b)
+                })
+            }
+        };
+        let is_secret = !word.is_empty()
+            && reads_secret(line)
+            && rest[word.start] != b'*'
+            && rest[word.start] != b'$';
+        is_secret.then_some(start + word.start..start + word.end)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn passwords_behind_users_are_masked_whatever_the_program() {
+        for (text, scrubbed) in [
+            (
+                "esxcli -s h -u root -p hunter2 system",
+                "esxcli -s h -u root -p *** system",
+            ),
+            (
+                "winrs -r:h -u:admin -p:hunter2 dir",
+                "winrs -r:h -u:admin -p:*** dir",
+            ),
+            (
+                "[\"check_x\", \"-u\", \"me\", \"-p\", \"hunter2\"]",
+                "[\"check_x\", \"-u\", \"me\", \"-p\", \"***\"]",
+            ),
+            ("sudo -S id <<< 'hunter'", "sudo -S id <<< '***'"),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn other_flags_behind_users_stay() {
+        for text in [
+            "journalctl -u kubelet.service -p warning3",
+            "sudo -u postgres mkdir -p data14",
+            "docker run -u app1 -p 8080:80 image1",
+            "prog -u root -p 22",
+            "cat <<< 'hunter2'",
+        ] {
+            assert_eq!(scrub(text), text);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Secrets in what a client says to a server: `AUTH user secret`, `PASS secret`, `LOGIN user secret`.
+
+use super::marks::Marks;
+use super::opaque::{is_odd, is_opaque};
+use super::quote::quoted;
+use super::shape::{apart, is_base64, run};
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// The command's word, and how many words at most stand between it and the secret.
+const COMMANDS: &[(&str, usize)] = &[
+    ("AUTH", 1),
+    ("PASS", 0),
+    ("LOGIN", 1),
+    ("IDENTIFY", 1),
+    ("HELLO 3 AUTH", 1),
+];
+
+/// How a secret in base64 is announced (RFC 4954).
+const MECHANISMS: [&str; 4] = ["PLAIN", "LOGIN", "XOAUTH2", "CRAM-MD5"];
+
+/// No such line is longer.
+const LONGEST_LINE: usize = 512;
+
+static COMMAND_MARKS: LazyLock<Marks> =
+    LazyLock::new(|| Marks::of(COMMANDS.iter().map(|(word, _)| *word)));
+
+/// The last word of a line that begins with such a command, or of what a log tells of it.
+pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
+    let bytes = text.as_bytes();
+    let found = COMMAND_MARKS
+        .places_in(text)
+        .filter_map(|(at, number, word)| {
+            let is_word =
+                |b: Option<&u8>| b.is_some_and(|b| b.is_ascii_alphanumeric() || b"_-".contains(b));
+            let end = at + word.len();
+            if at > 0 && is_word(bytes.get(at - 1)) && !bytes[..at].ends_with(b"\\n")
+                || is_word(bytes.get(end))
+            {
+                return None;
+            }
+            let words = words_of_line(text, end);
+            let last = words.last()?.clone();
+            let first = &text[words[0].clone()];
+            let said = &text[last.clone()];
+            if MECHANISMS.contains(&first) {
+                let is_encoded = said.len() >= 8 && said.bytes().all(is_base64);
+                return (words.len() == 2 && is_encoded).then_some(last);
+            }
+            let is_short = (1..=COMMANDS[number].1 + 1).contains(&words.len());
+            let is_secret = is_odd(said) && !said.contains('=') || is_opaque(said, true);
+            (is_short && is_secret).then_some(last)
+        });
+    apart(found.collect())
+}
+
+/// The words up to the end of the line, or of the text in quotes that the command stands in; at most four.
+fn words_of_line(text: &str, from: usize) -> Vec<Range<usize>> {
+    let bytes = &text.as_bytes()[..text.floor_char_boundary(from + LONGEST_LINE)];
+    let mut words = Vec::new();
+    // The quote that ends the command's own word.
+    let mut at = from + run(&bytes[from..], |b| b"\"\\".contains(&b)).min(2);
+    if at > from && bytes.get(at) != Some(&b' ') {
+        return words;
+    }
+    while words.len() < 4 {
+        at += run(&bytes[at..], |b| b == b' ');
+        let rest = &bytes[at..];
+        let word = match quoted(rest) {
+            Some(inner) if !inner.is_empty() => at + inner.start..at + inner.end,
+            _ => at..at + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b)),
+        };
+        if word.is_empty() {
+            return words;
+        }
+        at = word.end + (word.start - at);
+        words.push(word);
+        // A quote behind a word ends what the line stands in.
+        if bytes.get(at) != Some(&b' ') {
+            return words;
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn what_a_client_authenticates_with_is_masked() {
+        for (text, scrubbed) in [
+            (
+                "redis[12]: AUTH default Hunter.two2",
+                "redis[12]: AUTH default ***",
+            ),
+            (
+                "1.2 [0 10.0.0.4:51] \"AUTH\" \"Hunter.two2\"",
+                "1.2 [0 10.0.0.4:51] \"AUTH\" \"***\"",
+            ),
+            ("---> PASS Hunter.two2\n200 ok", "---> PASS ***\n200 ok"),
+            ("a1 LOGIN relay Hunter.two2", "a1 LOGIN relay ***"),
+            ("AUTH PLAIN AGEAaHVudGVyMg==", "AUTH PLAIN ***"),
+            (
+                "/msg NickServ IDENTIFY Hunter.two2",
+                "/msg NickServ IDENTIFY ***",
+            ),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn other_sentences_with_such_words_stay() {
+        for text in [
+            "ALTER ROLE me WITH LOGIN",
+            "250-AUTH LOGIN PLAIN",
+            "Result: PASS in 12ms",
+            "AUTH failed",
+        ] {
+            assert_eq!(scrub(text), text);
+        }
+    }
+}
