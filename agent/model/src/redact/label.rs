@@ -52,6 +52,11 @@ pub(super) enum Form {
 }
 
 impl Form {
+    /// Whether the name alone tells, whatever the value looks like.
+    pub(super) fn is_sure(self) -> bool {
+        matches!(self, Self::Doubtful | Self::Setting)
+    }
+
     /// Whether the value must look like a secret.
     pub(super) fn is_doubtful(self) -> bool {
         matches!(

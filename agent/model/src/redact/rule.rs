@@ -3,8 +3,8 @@
 use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
-    command, compare, credential, directive, encoded, entropy, environment, links, login,
-    manifest, marked, name, pem, phrase, protocol, shape, url, vendor,
+    columns, command, compare, credential, directive, encoded, entropy, environment, links, login,
+    manifest, marked, markup, name, pem, phrase, protocol, sentence, shape, url, vendor,
 };
 use std::ops::Range;
 
@@ -217,6 +217,9 @@ pub const RULES: &[Rule] = &[
         name: "secret-setting",
         purpose: "settings, flags, variables, columns of tables and parts of sentences whose name tells of a secret",
         finds: &[
+            Shape(columns::find_in_tables),
+            Shape(markup::find_in_markup),
+            Shape(sentence::find_in_sentences),
             Names(name::form_of),
         ],
     },
