@@ -4,6 +4,7 @@ use crate::node::Node;
 use quake_integration::agent::{self, Running};
 use quake_integration::http::{Endpoint, get};
 use quake_integration::waiting::wait_until;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// One thing that the agent shows.
@@ -67,6 +68,25 @@ pub(crate) fn boot(node: &Node, expected: Expected) -> Vec<Shown> {
     let reported = agent::run(&["status", "--root", root.to_str().unwrap_or_default()]);
     shown.push(Shown::new("status", reported.text()));
     shown
+}
+
+/// How many boots run at a time: one that fails waits for most of its time.
+const AT_ONCE: usize = 8;
+
+/// What the work makes of each of them, some at a time.
+pub(crate) fn all_at_once<T: Send, R: Send>(all: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let left = Mutex::new(all);
+    let worker = || {
+        let next = || left.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        std::iter::from_fn(next).map(&work).collect::<Vec<R>>()
+    };
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..AT_ONCE).map(|_| scope.spawn(worker)).collect();
+        let results = workers.into_iter().map(std::thread::ScopedJoinHandle::join);
+        results
+            .flat_map(|results| results.expect("its output says what failed"))
+            .collect()
+    })
 }
 
 /// What the endpoint answers, at once and when the boot is as far as it gets.

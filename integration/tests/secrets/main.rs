@@ -1,13 +1,18 @@
 //! Secrets are planted wherever they can come near the agent, in boots that succeed and in boots that fail in each
 //! way; then everything that it shows is searched for them. What it renders for the node may hold them, for that is
 //! its work; nothing else may.
+//!
+//! `QUAKE_SECRETS=FILE cargo test -p quake-integration --test secrets` takes the secrets of a list that others wrote,
+//! too: JSON, of which each element has a `name`, a `value` and a `text` with the value in it.
 
 mod boots;
 mod inputs;
+mod listed;
 mod node;
 
-use boots::{Expected, Shown, boot, serve_and_ask};
+use boots::{Expected, Shown, all_at_once, boot, serve_and_ask};
 use inputs::{body_of_an_error, broken, signed_places, unlike};
+use listed::{listed, seen_whole};
 use node::Node;
 use quake_integration::agent;
 use quake_integration::http::Reply;
@@ -87,30 +92,33 @@ fn a_plan_shows_no_secret_when_files_are_new_changed_or_gone() {
 #[test]
 fn no_kind_of_failing_download_shows_a_secret() {
     let reported = body_of_an_error();
+    let mut nodes = Vec::new();
     for status in [400, 401, 403, 404, 500, 503] {
         let body = reported.text.clone();
-        let node = Node::with_mirror(move |_| {
+        nodes.push(Node::with_mirror(move |_| {
             Reply::new(status, body.clone()).with("x-amz-request-id", "1")
-        });
-        assert_unseen(&node.planted, &boot(&node, Expected::Failed));
+        }));
     }
     for location in signed_places() {
-        let node = Node::with_mirror(move |_| Reply::new(302, "").with("location", &location));
-        assert_unseen(&node.planted, &boot(&node, Expected::Failed));
+        nodes.push(Node::with_mirror(move |_| {
+            Reply::new(302, "").with("location", &location)
+        }));
     }
-    let wrong = Node::with_mirror(|_| Reply::new(200, "other bytes"));
-    assert_unseen(&wrong.planted, &boot(&wrong, Expected::Failed));
+    nodes.push(Node::with_mirror(|_| Reply::new(200, "other bytes")));
+    all_at_once(nodes, |node| {
+        assert_unseen(&node.planted, &boot(&node, Expected::Failed));
+    });
 }
 
 #[test]
 fn no_kind_of_broken_input_shows_the_secrets_in_it() {
-    for (name, node) in broken() {
+    all_at_once(broken(), |(name, node)| {
         let mut shown = boot(&node, Expected::Either);
         shown.extend(node.checks());
         shown.push(node.plan());
         let seen = seen(&node.planted, &shown);
         assert!(seen.is_empty(), "{name}: {}", seen.join("\n"));
-    }
+    });
 }
 
 #[test]
@@ -147,6 +155,60 @@ fn user_data_is_explained_without_its_secrets() {
         planted.push(text.clone());
         let seen = seen(&planted, &[shown]);
         assert!(seen.is_empty(), "{}", seen.join("\n"));
+    }
+}
+
+#[test]
+fn no_listed_secret_of_a_file_asset_is_shown() {
+    // A debug build ends where a kubeconfig's key would be in a file that others may read, as assets are.
+    let may_be_read = |planted: &Planted| !planted.text.contains("client-key-data:");
+    let listed: Vec<Planted> = listed().into_iter().filter(may_be_read).collect();
+    let node = Node::with_files(&listed);
+    let mut shown = vec![node.plan()];
+    shown.extend(boot(&node, Expected::Ready));
+    let same = node.plan();
+    node.change_every_file();
+    let changed = node.plan();
+    assert!(changed.text.len() > same.text.len(), "{}", changed.text);
+    shown.extend([same, changed]);
+    shown.extend(serve_and_ask(&node));
+    // Else they never came near the agent.
+    for planted in &listed {
+        assert!(
+            node.renders_text(&planted.text),
+            "{} is nowhere on the node",
+            planted.name
+        );
+    }
+    let seen = seen_whole(&listed, &shown);
+    assert!(seen.is_empty(), "{}", seen.join("\n"));
+}
+
+#[test]
+fn no_listed_secret_that_a_mirror_answers_is_shown() {
+    let seen = all_at_once(listed(), |planted| {
+        let body = planted.text.clone();
+        let node = Node::with_mirror(move |_| Reply::new(503, body.clone()));
+        seen_whole(&[planted], &boot(&node, Expected::Failed))
+    });
+    let seen = seen.concat();
+    assert!(seen.is_empty(), "{}", seen.join("\n"));
+}
+
+#[test]
+fn a_search_for_whole_values_would_have_found_them() {
+    let listed = listed();
+    for planted in &listed {
+        let quoted = serde_json::Value::from(planted.text.as_str()).to_string();
+        for text in [planted.text.clone(), quoted] {
+            let shown = Shown::new("its text", text);
+            assert_eq!(
+                seen_whole(std::slice::from_ref(planted), &[shown]).len(),
+                1,
+                "{}",
+                planted.name
+            );
+        }
     }
 }
 

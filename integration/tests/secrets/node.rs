@@ -35,6 +35,25 @@ impl Node {
         })
     }
 
+    /// A node that boots, and has a file asset of each of these texts.
+    pub(crate) fn with_files(listed: &[Planted]) -> Self {
+        let node = Self::whole();
+        let assets: String = listed
+            .iter()
+            .enumerate()
+            .map(|(number, planted)| {
+                // A text in quotes of JSON is one of YAML.
+                let content = serde_json::Value::from(planted.text.as_str());
+                format!("  - name: listed-{number}\n    path: /etc/listed/{number}.conf\n    content: {content}\n")
+            })
+            .collect();
+        let path = node.store().join("cluster.spec");
+        let text = std::fs::read_to_string(&path).expect("the node has it");
+        let with_assets = text.replace("  fileAssets:\n", &format!("  fileAssets:\n{assets}"));
+        std::fs::write(path, with_assets).expect("the directory is ours");
+        node
+    }
+
     /// A node whose mirror answers so.
     pub(crate) fn with_mirror(answer: impl Fn(&Request) -> Reply + Send + Sync + 'static) -> Self {
         let files = Mirrored::programs().expect("this machine has programs");
@@ -245,6 +264,15 @@ impl Node {
 
     /// Whether a file of the node has it.
     pub(crate) fn renders(&self, planted: &Planted) -> bool {
+        self.has_file(|text| planted.is_seen_in(text))
+    }
+
+    /// Whether a file of the node has this text, whole.
+    pub(crate) fn renders_text(&self, whole: &str) -> bool {
+        self.has_file(|text| text.contains(whole))
+    }
+
+    fn has_file(&self, is: impl Fn(&str) -> bool) -> bool {
         let rendered = [
             "etc",
             "srv",
@@ -259,7 +287,7 @@ impl Node {
             .flat_map(|folder| files_below(&self.root().join(folder)))
             .any(|path| {
                 let text = std::fs::read(path).unwrap_or_default();
-                planted.is_seen_in(&String::from_utf8_lossy(&text))
+                is(&String::from_utf8_lossy(&text))
             })
     }
 
