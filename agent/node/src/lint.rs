@@ -1,7 +1,7 @@
 //! Laws every plan keeps, whatever the spec: checked in tests and in debug builds.
 
 use crate::config::node_path::PathKind;
-use quake_model::step::{Action, Step, Visibility, WriteFile};
+use quake_model::step::{Action, Step, Visibility};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Directories the agent writes unit files to; a unit started from there must be in the plan's files.
@@ -48,7 +48,7 @@ fn exposed_key(step: &Step) -> Option<String> {
     let Action::WriteFile(file) = &step.action else {
         return None;
     };
-    if !holds_key(file) {
+    if !holds_key(&String::from_utf8_lossy(&file.contents.0)) {
         return None;
     }
     if file.visibility == Visibility::Plain {
@@ -62,9 +62,8 @@ fn exposed_key(step: &Step) -> Option<String> {
     })
 }
 
-/// Whether a file holds a private key, in PEM or as a kubeconfig's base64.
-fn holds_key(file: &WriteFile) -> bool {
-    let text = String::from_utf8_lossy(&file.contents.0);
+/// Whether a text holds a private key, in PEM or as a kubeconfig's base64.
+pub(crate) fn holds_key(text: &str) -> bool {
     let pem = text
         .lines()
         .any(|line| line.contains("-----BEGIN ") && line.contains("PRIVATE KEY-----"));
@@ -95,7 +94,7 @@ fn unwritten_units(steps: &[Step], writers: &BTreeMap<&str, &str>) -> Vec<String
 mod tests {
     use super::*;
     use quake_model::phase::Phase;
-    use quake_model::step::{Need, StartUnit};
+    use quake_model::step::{Need, StartUnit, WriteFile};
 
     const KEY: &str = "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\n";
 

@@ -3,6 +3,7 @@
 
 use super::layout;
 use super::pod::variable;
+use crate::lint::holds_key;
 use quake_formats::flags::double_quoted;
 use quake_model::item::{File, Item, Source};
 use quake_model::spec::NodeSpec;
@@ -53,7 +54,7 @@ pub(crate) fn file_assets(spec: &NodeSpec) -> Vec<Item> {
             path => path.to_owned(),
         };
         if seen.insert(path.clone()) {
-            let mode = match asset.content.contains("PRIVATE KEY-----") {
+            let mode = match holds_key(&asset.content) {
                 true => 0o400,
                 false => 0o440,
             };
@@ -62,4 +63,32 @@ pub(crate) fn file_assets(spec: &NodeSpec) -> Vec<Item> {
         }
     }
     items
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::preview::sample::node;
+    use quake_model::spec::FileAsset;
+
+    #[test]
+    fn a_file_with_a_private_key_is_for_root_alone() {
+        let mut spec = node("1.15.0");
+        for (content, wanted) in [
+            ("    client-key-data: AAAA\n", 0o400),
+            ("-----BEGIN PRIVATE KEY-----\nMIIE\n", 0o400),
+            ("a: 1\n", 0o440),
+        ] {
+            spec.file_assets = vec![FileAsset {
+                name: "x".to_owned(),
+                path: "/etc/x".to_owned(),
+                content: content.to_owned(),
+            }];
+            let items = file_assets(&spec);
+            let [Item::File(file)] = items.as_slice() else {
+                panic!("{items:?}");
+            };
+            assert_eq!(file.mode, wanted, "{content}");
+        }
+    }
 }
