@@ -1,10 +1,12 @@
 //! Secrets among the words of command lines, where a program's own flags tell of them.
 
-use super::arguments::{Command, Of, PROGRAMS, words_after};
+use super::arguments::{Command, Of, words_after};
 use super::credential_files::{find_communities, find_in_netrc, find_in_pgpass};
 use super::harmless::{is_path, is_plain, is_reference};
 use super::name::tells;
+use super::opaque::is_odd;
 use super::piped::is_piped;
+use super::programs::PROGRAMS;
 use super::quote::{closed, quoted};
 use super::shape::{apart, run};
 use super::vendor::is_start;
@@ -79,7 +81,11 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
             Of::Last
                 if word(0).is_some_and(|first| first.starts_with('-') && first.contains(flag)) =>
             {
-                found.extend(words.get(2..).and_then(<[_]>::last).cloned());
+                let no_file = word(0).is_some_and(|first| first.contains('n'));
+                let plain = words
+                    .iter()
+                    .filter(|word| !text[(*word).clone()].starts_with('-'));
+                found.extend(plain.skip(if no_file { 1 } else { 2 }).take(1).cloned());
             }
             Of::At(place) if flag.is_empty() || has(flag) => {
                 // A quote at the end of a text begins an empty word, which is no flag.
@@ -111,7 +117,13 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
                         .map(|word| after(text, word.clone(), ':').unwrap_or_else(|| word.clone())),
                 );
             }
-            Of::Last | Of::At(_) | Of::Setting | Of::Piped => {}
+            Of::Colon if has(flag) => {
+                let secrets = words
+                    .iter()
+                    .filter_map(|word| after(text, word.clone(), ':'));
+                found.extend(secrets.filter(|secret| is_odd(&text[secret.clone()])));
+            }
+            Of::Last | Of::At(_) | Of::Setting | Of::Colon | Of::Piped => {}
             of if command.needs.is_none_or(has) => {
                 for (number, place) in words.iter().enumerate() {
                     let next = words.get(number + 1);

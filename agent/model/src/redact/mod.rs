@@ -36,6 +36,7 @@ mod pem;
 mod phrase;
 mod piped;
 mod prefixes;
+mod programs;
 mod protocol;
 mod quote;
 mod rule;
