@@ -2,6 +2,7 @@
 
 use super::directive::is_directive;
 use super::label::{Sign, begins, name_run};
+use super::line::blanks;
 use super::name::tells;
 use super::shape::run;
 
@@ -29,6 +30,9 @@ fn is_long_word(next: &[u8]) -> bool {
     const SHORTEST: usize = 6;
     // Cookies of Erlang, which no other word is as long as.
     const LONGEST_OF_CAPITALS: usize = 18;
+    // Names are aligned with so many blanks at most.
+    const WIDEST_GAP: usize = 24;
+    let next = &next[blanks(&next[..next.len().min(WIDEST_GAP)])..];
     let length = run(next, |b| b.is_ascii_graphic() && !b"\"'\\,;:".contains(&b));
     let word = &next[..length];
     let is_of_capitals = length >= LONGEST_OF_CAPITALS && word.iter().all(u8::is_ascii_uppercase);

@@ -75,7 +75,8 @@ pub(super) fn find_hashes(text: &str) -> Vec<Range<usize>> {
             let is_hash = |b: u8| b.is_ascii_alphanumeric() || signs.contains(&b);
             let bytes = &text.as_bytes()[value..];
             let length = run(&bytes[..bytes.len().min(LONGEST)], is_hash);
-            (length >= SHORTEST_HASH).then_some(start..value + length)
+            let least = if prefix == "$9$" { 8 } else { SHORTEST_HASH };
+            (length >= least).then_some(start..value + length)
         })
         .collect();
     found.extend(find_windows_hashes(text));
@@ -159,7 +160,9 @@ pub(super) fn find_in_addresses(text: &str) -> Vec<Range<usize>> {
         let is_port = (2..=5).contains(&run(port.as_bytes(), |b| b.is_ascii_digit()));
         let is_digest = host.starts_with("sha");
         let is_path = after.starts_with('/') && host.contains('.') && is_odd(password);
-        let leads = is_port || is_path || after.starts_with('(');
+        let begins = at - before;
+        let is_domain = begins > 0 && text.as_bytes()[begins - 1] == b'/' && is_odd(password);
+        let leads = is_port || is_path || is_domain || after.starts_with('(');
         let is_secret = is_user
             && password.len() >= 3
             && (!host.is_empty() || after.starts_with('('))

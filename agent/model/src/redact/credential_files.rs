@@ -43,6 +43,7 @@ pub(super) fn find_communities(text: &str) -> impl Iterator<Item = Range<usize>>
             "rwcommunity ",
             "rocommunity6 ",
             "rwcommunity6 ",
+            "trapcommunity ",
         ])
     });
     WORDS.places_in(text).map(|(at, _, word)| {

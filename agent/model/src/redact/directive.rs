@@ -36,7 +36,19 @@ const ORACLE_MARK: &str = "jdbc:oracle:";
 const RADIUS_PORTS: [&str; 4] = [":1812", ":1813", ":1645", ":1646"];
 const MAIL_PORTS: [&str; 4] = ["]:25", "]:465", "]:587", "]:2525"];
 const JOIN_MARK: &str = ":25000/";
-const USER_VARIABLES: [&str; 5] = ["_USER=", "_USERPWD=", "_AUTH=", "_LOGIN=", "_CREDS="];
+const USER_VARIABLES: [&str; 11] = [
+    "_USER=",
+    "_USERPWD=",
+    "_AUTH=",
+    "_LOGIN=",
+    "_CREDS=",
+    "_credentials=",
+    "_CREDENTIALS=",
+    " login=",
+    "auth=",
+    "_auth = ",
+    "-auth ",
+];
 const GROUP_MARK: &str = "system:";
 
 /// Calls of which the third text in quotes is a password, as PHP prints them in a trace.
@@ -125,7 +137,7 @@ fn find_in_logins(text: &str, found: &mut Vec<Range<usize>>) {
     for (at, mark) in text.match_indices("user_") {
         let name = at + mark.len();
         let sign = name
-            + run(&bytes[name..], |b| {
+            + run(&bytes[name..bytes.len().min(name + LONGEST_LINE)], |b| {
                 b.is_ascii_alphanumeric() || b"_-.".contains(&b)
             });
         let value = sign + 1;
@@ -234,7 +246,11 @@ fn find_users(text: &str) -> impl Iterator<Item = Range<usize>> {
                 + run(&bytes[start..bytes.len().min(start + 4)], |b| {
                     b"\\\"'".contains(&b)
                 });
-            let word = &text[start..start + run(&bytes[start..], is_of_secret)];
+            let word = &text[start
+                ..start
+                    + run(&bytes[start..bytes.len().min(start + LONGEST_LINE)], |b| {
+                        is_of_secret(b) && b != b';'
+                    })];
             let (user, secret) = word.split_once(':')?;
             let is_name = !user.is_empty()
                 && !matches!(user, "system" | "arn" | "http" | "https")

@@ -1,5 +1,6 @@
 //! Flags and their values as items of a list: of JSON, of YAML, of a record of the kernel's audit.
 
+use super::arguments::length_of_margin;
 use super::line::{Margin, blanks, length_of_break};
 use super::shape::run;
 use std::ops::Range;
@@ -18,7 +19,15 @@ pub(super) fn length_between(bytes: &[u8], flag: &Range<usize>) -> Option<usize>
     let quote = if is_quoted { slashes + 1 } else { 0 };
     let behind = &rest[quote..];
     let length = match behind.first()? {
-        b',' if is_quoted => 1 + gap_before_quote(&behind[1..])?,
+        b',' if is_quoted => {
+            let gap = 1 + gap_before_quote(&behind[1..])?;
+            gap + length_of_bullet(bytes, flag, &behind[gap..])
+        }
+        // `[--flag, 'value']`, `[program, -flag, value]`
+        b',' => {
+            1 + gap_before_quote(&behind[1..])
+                .or_else(|| gap_before_word(bytes, flag, &behind[1..]))?
+        }
         b' ' if is_quoted => length_of_argument(behind)?,
         b'\n' | b'\r' | b'\\' => length_of_item(bytes, flag, behind)?,
         _ => return None,
@@ -29,6 +38,26 @@ pub(super) fn length_between(bytes: &[u8], flag: &Range<usize>) -> Option<usize>
         .get(sign)
         .is_some_and(|b| *b != b'-' && !b.is_ascii_whitespace());
     is_value.then_some(quote + length)
+}
+
+/// The quote and the `- ` of an item in YAML whose lines are items of a list in JSON.
+fn length_of_bullet(bytes: &[u8], flag: &Range<usize>, behind: &[u8]) -> usize {
+    let near = &bytes[flag.start.saturating_sub(4)..flag.start];
+    let quote = usize::from(behind.starts_with(b"\""));
+    let blank = run(&behind[quote..behind.len().min(64)], |b| b == b' ');
+    let is_item = near.ends_with(b"- ") && behind[quote + blank..].starts_with(b"- ");
+    if is_item { quote + blank + 2 } else { 0 }
+}
+
+/// The blank before the next item of a list without quotes, in which the flag is an item, too.
+fn gap_before_word(bytes: &[u8], flag: &Range<usize>, behind: &[u8]) -> Option<usize> {
+    let before = &bytes[..flag.start];
+    let is_item = before.ends_with(b", ") || before.ends_with(b"[") || before.ends_with(b"(");
+    let word = behind.strip_prefix(b" ")?;
+    let near = &word[..word.len().min(LONGEST_LINE)];
+    let length = run(near, |b| b.is_ascii_graphic() && !b",])\"'".contains(&b));
+    let ends = matches!(near.get(length), Some(b',' | b']' | b')'));
+    (is_item && length > 0 && ends).then_some(1)
 }
 
 /// The blanks and breaks before the next text in quotes.
@@ -72,12 +101,19 @@ fn length_of_item(bytes: &[u8], flag: &Range<usize>, behind: &[u8]) -> Option<us
         .length_in(next)
         .filter(|_| behind[0] != b'\\');
     // What begins an item looks like the sign of a diff.
-    [0, margin.unwrap_or(0)].into_iter().find_map(|margin| {
-        let said = next.get(margin..)?;
-        let column = blanks(said);
-        let item = said[column..].strip_prefix(b"- ")?;
-        Some(line_break + margin + column + 2 + blanks(item))
-    })
+    let logged = if behind[0] == b'\\' {
+        0
+    } else {
+        length_of_margin(next)
+    };
+    [0, margin.unwrap_or(0), logged]
+        .into_iter()
+        .find_map(|margin| {
+            let said = next.get(margin..)?;
+            let column = blanks(said);
+            let item = said[column..].strip_prefix(b"- ")?;
+            Some(line_break + margin + column + 2 + blanks(item))
+        })
 }
 
 #[cfg(test)]
@@ -95,6 +131,11 @@ mod tests {
                 "{\\\"args\\\":[\\\"--db-password\\\",\\\"hunter\\\"]}",
                 "{\\\"args\\\":[\\\"--db-password\\\",\\\"***\\\"]}",
             ),
+            (
+                "exec: [app, -storepass, hunter, -v]",
+                "exec: [app, -storepass, ***, -v]",
+            ),
+            ("[app, --dbpass, 'hunter']", "[app, --dbpass, '***']"),
             (
                 "args:\n- --db-password\n- hunter\n- --v=2\n",
                 "args:\n- --db-password\n- ***\n- --v=2\n",
@@ -119,6 +160,7 @@ mod tests {
             "[\"--token-file\", \"/etc/token\", \"--password\", \"--v\"]",
             "- --cluster\n- hunter2\n- --secret\n- --v=2",
             "[\"password\", \"user\"]",
+            "flags such as --user, --password, and --token, which are old",
         ] {
             assert_eq!(scrub(text), text);
         }

@@ -245,7 +245,7 @@ fn next_parting(bytes: &[u8], from: usize) -> Option<Parting> {
             }
             b' ' if is_behind_flag(bytes, start) => (1, Sign::Blank),
             b' ' | b'\t' => (1, sign_of_blank(bytes, start)?),
-            b'"' | b'\'' | b'\n' | b'\r' => (length_of_items(bytes, start)?, Sign::Item),
+            b'"' | b'\'' | b'\n' | b'\r' | b',' => (length_of_items(bytes, start)?, Sign::Item),
             b'>' if is_tag(bytes, start) => (1, Sign::Tag),
             b'%' => (encoded_length(&bytes[start..], b"3d")?, Sign::EncodedEquals),
             b'\\' if begins(&bytes[start + 1..], b"u003d") => (6, Sign::EncodedEquals),

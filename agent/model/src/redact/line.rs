@@ -76,17 +76,21 @@ pub(super) fn end_of_line(bytes: &[u8]) -> usize {
 
 /// The length of the line break at the start, real or escaped however often.
 pub(super) fn length_of_break(bytes: &[u8]) -> usize {
-    match bytes {
-        [b'\r', b'\n', ..] => 2,
-        [b'\r' | b'\n', ..] => 1,
-        [b'\\', ..] => {
-            let slashes = run(bytes, |b| b == b'\\');
-            match bytes.get(slashes) {
-                Some(b'r') => slashes + 1 + length_of_break(&bytes[slashes + 1..]),
-                Some(b'n') => slashes + 1,
-                Some(_) | None => 0,
+    let mut at = 0;
+    loop {
+        let rest = &bytes[at..];
+        match rest {
+            [b'\r', b'\n', ..] => return at + 2,
+            [b'\r' | b'\n', ..] => return at + 1,
+            [b'\\', ..] => {
+                let slashes = run(rest, |b| b == b'\\');
+                match rest.get(slashes) {
+                    Some(b'r') => at += slashes + 1,
+                    Some(b'n') => return at + slashes + 1,
+                    Some(_) | None => return at,
+                }
             }
+            _ => return at,
         }
-        _ => 0,
     }
 }

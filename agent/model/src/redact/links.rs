@@ -16,6 +16,11 @@ static PURPOSES: LazyLock<Marks> = LazyLock::new(|| {
         "?session_id=",
         "&session_id=",
         ";jsessionid=",
+        ";JSESSIONID=",
+        ";sid=",
+        ";session=",
+        ";phpsessid=",
+        ";token=",
         "?sid=",
         "&sid=",
         "?t=",
@@ -58,11 +63,39 @@ static PURPOSES: LazyLock<Marks> = LazyLock::new(|| {
         "/notify/",
         "/push/",
         "/send/",
+        "/t/",
+        "/integration",
+        "/alert",
+        "/inbound",
+        "/incoming",
+        "/notif",
+        "/bot",
+        "/chat",
+        "/catch/",
+        "/beacon/",
+        "/cron/",
+        "/input/",
+        "/inputs/",
+        "/signatures/",
+        "/receive",
+        "/oncall",
+        "://hook",
+        "://alert",
+        "://notify",
+        "://push",
+        "://chat",
+        "://ingest",
+        "://uptime",
+        "://cron",
+        "://heartbeat",
+        "://inbound",
+        "://in.",
+        "://events.",
     ])
 });
 
 /// No such word is shorter.
-const SHORTEST: usize = 12;
+const SHORTEST: usize = 10;
 
 /// An address has no more bytes.
 const LONGEST: usize = 512;
@@ -72,7 +105,11 @@ pub(super) fn find_in_links(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     let mut behind = 0;
     for (at, _, mark) in PURPOSES.places_in(text) {
-        if at < behind || !is_of_address(&bytes[at.saturating_sub(LONGEST)..at]) {
+        let is_host = mark.starts_with("://");
+        let is_session = mark.starts_with(';');
+        if at < behind
+            || !is_host && !is_session && !is_of_address(&bytes[at.saturating_sub(LONGEST)..at])
+        {
             continue;
         }
         let mut start = at + mark.len();
@@ -83,7 +120,10 @@ pub(super) fn find_in_links(text: &str) -> Vec<Range<usize>> {
                 b.is_ascii_alphanumeric() || b"_-.~".contains(&b)
             });
             let word = &text[start..start + length];
-            if is_secret(word) {
+            // A server puts its own name behind a session's.
+            let said = word.split('.').next().unwrap_or_default();
+            let is_of_session = mark.ends_with('=') && said.len() >= 16 && is_secret(said);
+            if is_secret(word) || is_of_session {
                 found.push(start..start + length);
             }
             start += length.max(1);
@@ -98,7 +138,15 @@ fn is_of_link(byte: u8) -> bool {
 
 /// Whether the host and the path of an address end here, or the path that is asked of a server.
 fn is_of_address(before: &[u8]) -> bool {
-    const METHODS: [&[u8]; 4] = [b"GET ", b"POST ", b"PUT ", b"HEAD "];
+    const METHODS: [&[u8]; 7] = [
+        b"GET ",
+        b"POST ",
+        b"PUT ",
+        b"HEAD ",
+        b"DELETE ",
+        b"PATCH ",
+        b"OPTIONS ",
+    ];
     let is_of_path = |b: &&u8| is_of_link(**b) || b":;".contains(b);
     let length = before.iter().rev().take_while(is_of_path).count();
     let (method, word) = before.split_at(before.len() - length);
@@ -130,6 +178,10 @@ mod tests {
             (
                 "https://app.io/invite?id=Zx8kQ2mN7vL4",
                 "https://app.io/invite?id=***",
+            ),
+            (
+                "GET /a/;jsessionid=B29005FACA31BBBB1FDFECF7EFA69C3D.node7 HTTP",
+                "GET /a/;jsessionid=*** HTTP",
             ),
         ] {
             assert_eq!(scrub(text), scrubbed);

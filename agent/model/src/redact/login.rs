@@ -23,6 +23,12 @@ static USER_MARKS: LazyLock<Marks> = LazyLock::new(|| {
         " -u:",
         " --user=",
         " --username=",
+        " -D ",
+        " -au ",
+        " /u:",
+        " /user:",
+        " /ru ",
+        " /U ",
         "\"-u\"",
         "\"-U\"",
         "\"--user\"",
@@ -31,7 +37,25 @@ static USER_MARKS: LazyLock<Marks> = LazyLock::new(|| {
 });
 
 /// Flags that give a password, behind a user.
-const FLAGS: [&str; 6] = ["-p", "-P", "-w", "-pw", "-pass", "-passwd"];
+const FLAGS: [&str; 14] = [
+    "-p",
+    "-P",
+    "-w",
+    "-K",
+    "-pw",
+    "-pass",
+    "-passwd",
+    "-ap",
+    "/p",
+    "/pass",
+    "/password",
+    "/pw",
+    "/rp",
+    "/P",
+];
+
+/// How the password stands beside the user in Windows' programs.
+const WINDOWS_USER: &str = "/user:";
 
 /// Programs whose `-p` is something else.
 const OTHERS: [&str; 15] = [
@@ -64,6 +88,8 @@ pub(super) fn find_logins(text: &str) -> Vec<Range<usize>> {
         }
     }
     found.extend(find_handed(text));
+    found.extend(find_of_samba(text));
+    found.extend(find_of_windows(text));
     apart(found)
 }
 
@@ -98,6 +124,41 @@ fn find_behind_user(text: &str, at: usize, found: &mut Vec<Range<usize>>) -> usi
     end
 }
 
+/// `-U DOMAIN/user%secret`, of whatever program.
+fn find_of_samba(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices(" -U ").filter_map(|(at, flag)| {
+        let word = words_after(text, at + flag.len()).into_iter().next()?;
+        let (user, secret) = text[word.clone()].split_once('%')?;
+        let is_secret = !user.is_empty() && secret.len() >= 4 && !secret.starts_with(['$', '*']);
+        is_secret.then(|| word.start + user.len() + 1..word.end)
+    })
+}
+
+/// `net use … /user:DOMAIN\\user secret`, `cmdkey /user:user /pass:secret`
+fn find_of_windows(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    text.match_indices(WINDOWS_USER).filter_map(|(at, mark)| {
+        let start = at + mark.len();
+        let near = &bytes[start..bytes.len().min(start + LONGEST)];
+        let user = run(near, |b| b.is_ascii_graphic() && !b"\"'".contains(&b));
+        let blank = user + run(&near[user..], |b| b == b' ');
+        let rest = &near[blank..];
+        let pass = b"/pass:".as_slice();
+        let flag = if rest.starts_with(pass) {
+            pass.len()
+        } else {
+            0
+        };
+        let word = flag
+            + run(&rest[flag..], |b| {
+                b.is_ascii_graphic() && !b"\"'\\`;|&".contains(&b)
+            });
+        let secret = text.get(start + blank + flag..start + blank + word)?;
+        let is_secret = blank > user && is_odd(secret);
+        is_secret.then(|| start + blank + flag..start + blank + word)
+    })
+}
+
 /// The word behind `<<<`, where a program before it reads secrets.
 fn find_handed(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("<<<").filter_map(|(at, sign)| {
@@ -115,7 +176,7 @@ fn find_handed(text: &str) -> impl Iterator<Item = Range<usize>> {
             }
         };
         let is_secret = !word.is_empty()
-            && reads_secret(line)
+            && (reads_secret(line) || line.split(' ').any(|word| word == "su"))
             && rest[word.start] != b'*'
             && rest[word.start] != b'$';
         is_secret.then_some(start + word.start..start + word.end)
@@ -140,6 +201,14 @@ mod tests {
             (
                 "[\"check_x\", \"-u\", \"me\", \"-p\", \"hunter2\"]",
                 "[\"check_x\", \"-u\", \"me\", \"-p\", \"***\"]",
+            ),
+            (
+                "wmis -U CORP/me%hunter //h id",
+                "wmis -U CORP/me%*** //h id",
+            ),
+            (
+                "net use Z: x /user:CORP\\me hunter2",
+                "net use Z: x /user:CORP\\me ***",
             ),
             ("sudo -S id <<< 'hunter'", "sudo -S id <<< '***'"),
         ] {

@@ -1,6 +1,8 @@
 //! The data of Kubernetes' Secrets, whatever its keys are called.
 
 use super::line::Margin;
+use super::quote::quoted;
+use super::shape::run;
 use super::unfold::container_margin;
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -156,8 +158,11 @@ fn said_in_quotes(line: &str) -> Range<usize> {
     start..start + end
 }
 
+/// How a line of YAML says that a document is a Secret.
+const KINDS: &[&str] = &["kind: Secret", "kind: \"Secret\"", "kind: 'Secret'"];
+
 fn find_in(document: &[Line<'_>], found: &mut Vec<Range<usize>>) {
-    let kinds = document.iter().filter(|line| line.says() == "kind: Secret");
+    let kinds = document.iter().filter(|line| KINDS.contains(&line.says()));
     let depths: BTreeSet<usize> = kinds.map(|line| line.depth).collect();
     let mut rest = document;
     while let Some((line, after)) = rest.split_first() {
@@ -188,7 +193,9 @@ fn find_values(block: &[Line<'_>], found: &mut Vec<Range<usize>>) {
         let value = value.trim_start();
         let offset = says.len() - value.len();
         // What ends a text in quotes is no part of it.
-        let value = value.split_once("\"}").map_or(value, |(value, _)| value);
+        let is_end = |rest: &str| rest.bytes().all(|b| b"\"'}]\\, \t".contains(&b));
+        let ended = value.split_once("\"}").filter(|(_, rest)| is_end(rest));
+        let value = ended.map_or(value, |(value, _)| value);
         let is_shown = matches!(value, "" | "|" | "|-" | "|+" | ">" | ">-" | ">+");
         if !is_shown && !value.bytes().all(|b| b == b'*') {
             let start = line.start + line.depth + offset;
@@ -216,19 +223,33 @@ fn find_in_json(line: &str, found: &mut Vec<Range<usize>>) {
             continue;
         };
         let start = line.len() - object.len();
-        let end = start + object.find('}').unwrap_or(object.len());
-        at = end;
-        let mut from = start;
-        for pair in line[start..end].split_inclusive(',') {
-            let colon = pair.find(':').map_or(pair.len(), |colon| colon + 1);
-            let inner = pair[colon..].trim_matches(|c: char| "\\\", \t\r\n".contains(c));
-            let value = from + colon + pair[colon..].find(inner).unwrap_or(0);
-            if !inner.bytes().all(|b| b == b'*') {
-                found.push(value..value + inner.len());
-            }
-            from += pair.len();
-        }
+        at = find_strings(line, start, found);
     }
+}
+
+/// The values of a JSON object that begins here, behind its bracket; returns where it ends. Its quotes may be escaped.
+fn find_strings(line: &str, start: usize, found: &mut Vec<Range<usize>>) -> usize {
+    let bytes = line.as_bytes();
+    let (mut at, mut depth, mut is_value) = (start, 1, false);
+    while at < bytes.len() && depth > 0 {
+        if let Some(inner) = quoted(&bytes[at..]) {
+            let inner = at + inner.start..at + inner.end;
+            at = inner.end + run(&bytes[inner.end..], |b| b == b'\\') + 1;
+            if is_value && !line[inner.clone()].bytes().all(|b| b == b'*') {
+                found.push(inner);
+            }
+            continue;
+        }
+        match bytes[at] {
+            b'{' => (depth, is_value) = (depth + 1, false),
+            b'}' => depth -= 1,
+            b':' => is_value = true,
+            b',' => is_value = false,
+            _ => {}
+        }
+        at += 1;
+    }
+    at.min(bytes.len())
 }
 
 #[cfg(test)]

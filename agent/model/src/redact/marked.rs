@@ -1,9 +1,10 @@
 //! Secrets behind a mark of one program that says what follows: credentials of units, objects of QEMU, variables that a platform
 //! keeps as secrets, replies that a script sends where it was asked for a password.
 
+use super::arguments::words_after;
 use super::marks::Marks;
 use super::opaque::is_odd;
-use super::quote::{closed, quoted};
+use super::quote::{backslashes_before, closed, quoted};
 use super::shape::{apart, run};
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -18,7 +19,27 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "secrets set ",
         "secret set ",
         "send ",
+        "sending ",
+        "sendline(",
+        "sent ",
         "register => ",
+        "kv put ",
+        "kv patch ",
+        "config:set ",
+        "env set ",
+        "variable set ",
+        "variables set ",
+        "http-basic.",
+        "ConvertTo-SecureString ",
+        ":pserver:",
+        "PRAGMA key",
+        "SET PASSWORD",
+        "pgp_sym_",
+        "AES_DECRYPT(",
+        "AES_ENCRYPT(",
+        "option key ",
+        "].key=",
+        "setPassword(",
     ])
 });
 
@@ -39,7 +60,17 @@ pub(super) fn find_marked(text: &str) -> Vec<Range<usize>> {
                 &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at],
                 line,
             ),
-            "register => " => registration(line),
+            "sending " | "sendline(" | "sent " => answer(
+                &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at],
+                line,
+            ),
+            "register => " | ":pserver:" => registration(line),
+            "http-basic." => nth_word(line, 2),
+            "PRAGMA key" | "SET PASSWORD" | "pgp_sym_" | "AES_DECRYPT(" | "AES_ENCRYPT(" => {
+                last_quoted(line)
+            }
+            "option key " | "].key=" | "setPassword(" => first_quoted(line),
+            "ConvertTo-SecureString " => first_quoted(line),
             _ => {
                 behind = start + line.len();
                 variables(line)
@@ -124,6 +155,58 @@ fn reply(before: &str, line: &str) -> Vec<Range<usize>> {
     inner.into_iter().collect()
 }
 
+/// `http-basic.host user secret`
+fn nth_word(line: &str, number: usize) -> Vec<Range<usize>> {
+    let word = words_after(line, 0).into_iter().nth(number);
+    word.into_iter().filter(|word| !word.is_empty()).collect()
+}
+
+/// `ConvertTo-SecureString 'secret'`, `-String "secret"`
+fn first_quoted(line: &str) -> Vec<Range<usize>> {
+    let start = line.find(['"', '\'']).filter(|start| *start <= 10);
+    let inner = start.and_then(|start| {
+        let start = start - backslashes_before(line.as_bytes(), start);
+        let inner = closed(&line.as_bytes()[start..])?;
+        Some(start + inner.start..start + inner.end)
+    });
+    let inner = inner.filter(|inner| !line[inner.clone()].starts_with('$'));
+    inner.into_iter().collect()
+}
+
+/// `SET PASSWORD FOR 'user' = 'secret';`
+fn last_quoted(line: &str) -> Vec<Range<usize>> {
+    let statement = line.split([';', '"']).next().unwrap_or_default();
+    let place = statement.rfind('\'').and_then(|end| {
+        let start = statement[..end].rfind('\'')? + 1;
+        (end - start >= 4).then_some(start..end)
+    });
+    place
+        .into_iter()
+        .filter(|place| !line[place.clone()].starts_with('%'))
+        .collect()
+}
+
+/// `sending "value\r" to … (after "Password: ")`, as a script's trace shows it
+fn answer(before: &str, line: &str) -> Vec<Range<usize>> {
+    let start = line.find(['"', '\'', '(']).filter(|start| *start <= 8);
+    let inner = start.and_then(|start| {
+        let rest = &line[start + 1..];
+        let end = rest.find(['"', '\'', ')', '\\', '^'])?;
+        Some(start + 1..start + 1 + end)
+    });
+    let inner = inner.filter(|inner| {
+        let asks = |said: &str| {
+            said.contains("assword:") || said.contains("assphrase") || said.contains("PIN:")
+        };
+        let prompt = before.rfind("assword:").or(before.rfind("assphrase"));
+        let is_first = prompt.is_some_and(|at| !before[at..].contains("send"));
+        let is_asked = is_first || asks(&line[inner.end..]);
+        let said = &line[inner.clone()];
+        is_asked && said.len() >= 4 && !said.starts_with('$') && !said.contains(' ')
+    });
+    inner.into_iter().collect()
+}
+
 /// `register => user:value@host`
 fn registration(line: &str) -> Vec<Range<usize>> {
     let place = line.split_once(':').and_then(|(user, rest)| {
@@ -156,6 +239,26 @@ mod tests {
                 "expect \"password:\"\nsend -- \"***\\r\"",
             ),
             (
+                "vault kv put secret/db value=hunter",
+                "vault kv put secret/db value=***",
+            ),
+            (
+                "config http-basic.repo.lan ci hunter",
+                "config http-basic.repo.lan ci ***",
+            ),
+            (
+                "SET PASSWORD FOR 'a'@'%' = 'hunter';",
+                "SET PASSWORD FOR 'a'@'%' = '***';",
+            ),
+            (
+                "send: sending \"hunter\\r\" to { exp6 } after Password:",
+                "send: sending \"***\\r\" to { exp6 } after Password:",
+            ),
+            (
+                "expect('Password:'); child.sendline('hunter')",
+                "expect('Password:'); child.sendline('***')",
+            ),
+            (
                 "register => 1001:hunter@sip.io",
                 "register => 1001:***@sip.io",
             ),
@@ -169,6 +272,7 @@ mod tests {
     fn other_lines_with_such_words_stay() {
         for text in [
             "expect \"login:\"\nsend \"me\\r\"",
+            "send: sending \"ls\\r\" to { exp6 } (after \"$ \")",
             "failed to send \"hello\"",
             "LoadCredential=tls:/etc/tls.key",
             "secrets set by the operator",

@@ -1,6 +1,7 @@
 //! A name that tells of a secret and its value, in notations that put something between them: elements of XML, the arguments of
 //! a call, JSON that is encoded for a URL.
 
+use super::calls::of_call;
 use super::harmless::{is_plain, is_reference};
 use super::marks::Marks;
 use super::name::tells;
@@ -12,7 +13,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// No value in such a place is longer.
-const LONGEST: usize = 512;
+pub(super) const LONGEST: usize = 512;
 
 static MARKS: LazyLock<Marks> = LazyLock::new(|| {
     Marks::of([
@@ -22,10 +23,17 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "(\"",
         "( '",
         "( \"",
+        "(\\\"",
+        "]=>",
+        "<Value>",
+        ",<<\\\"",
         "%22%3A%22",
         "%22%3a%22",
         " | ",
         "response=",
+        "sha256=",
+        "sha512=",
+        "sha1=",
         "\";s:",
         "\\\";s:",
         ",\"",
@@ -54,7 +62,10 @@ pub(super) fn find_in_markup(text: &str) -> Vec<Range<usize>> {
             "\">" => of_attribute(text, at),
             "</key>" => of_list(text, at),
             "\";s:" | "\\\";s:" => of_serialized(text, at, at + mark.len()),
-            ",\"" | ",\\\"" | ",<<\"" => of_tuple(text, at, at + mark.len()),
+            "(\\\"" => of_call(text, at, at + 1),
+            "]=>" => of_dump(text, at, at + mark.len()),
+            "<Value>" => beside_tag(text, at, at + mark.len()),
+            ",\"" | ",\\\"" | ",<<\"" | ",<<\\\"" => of_tuple(text, at, at + mark.len()),
             "&quot;:&quot;" | "&#34;:&#34;" | "&gt;" | "&#61;" => {
                 of_entities(text, at, at + mark.len())
             }
@@ -63,6 +74,7 @@ pub(super) fn find_in_markup(text: &str) -> Vec<Range<usize>> {
             "<![CDATA[" => of_data(text, at, at + mark.len()),
             "variable \"" | "variable \\\"" => of_variable(text, at + mark.len()),
             " | " => of_cell(text, at, at + mark.len()),
+            "sha256=" | "sha512=" | "sha1=" => of_signature(text, at, at + mark.len()),
             "response=" => of_digest(text, at, at + mark.len()),
             "%22%3A%22" | "%22%3a%22" => of_encoded(text, at, at + mark.len()),
             _ => of_call(text, at, at + mark.len() - 1),
@@ -79,14 +91,14 @@ fn is_name(byte: u8) -> bool {
 }
 
 /// The name that ends here, which is no longer than names are.
-fn name_before(bytes: &[u8], end: usize) -> &[u8] {
+pub(super) fn name_before(bytes: &[u8], end: usize) -> &[u8] {
     let near = &bytes[end.saturating_sub(96)..end];
     let length = near.iter().rev().take_while(|b| is_name(**b)).count();
     &near[near.len() - length..]
 }
 
 /// A value, if it is a secret beside this name: one word, and no path.
-fn beside(text: &str, name: &[u8], value: Range<usize>) -> Option<Range<usize>> {
+pub(super) fn beside(text: &str, name: &[u8], value: Range<usize>) -> Option<Range<usize>> {
     let is_name = !name.iter().any(|b| b"/ ".contains(b));
     let form = tells(name).filter(|_| is_name)?;
     is_secret(text.get(value.clone())?, form).then_some(value)
@@ -236,6 +248,16 @@ fn of_digest(text: &str, at: usize, start: usize) -> Option<Range<usize>> {
     (near.contains("Digest ") && length >= 32).then_some(start..start + length)
 }
 
+/// `X-Hub-Signature-256: sha256=value`
+fn of_signature(text: &str, at: usize, start: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let near = bytes[at.saturating_sub(24)..at].to_ascii_lowercase();
+    let rest = &bytes[start..bytes.len().min(start + 130)];
+    let length = run(rest, |b| b.is_ascii_hexdigit());
+    let is_signed = near.windows(9).any(|nine| nine == b"signature");
+    (is_signed && length >= 32).then_some(start..start + length)
+}
+
 /// `%22name%22%3A%22value%22`
 fn of_encoded(text: &str, name: usize, start: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
@@ -247,30 +269,28 @@ fn of_encoded(text: &str, name: usize, start: usize) -> Option<Range<usize>> {
     beside(text, name_before(bytes, name), value)
 }
 
-/// `define('name', 'value')`, and `auth('user', 'value')`
-fn of_call(text: &str, open: usize, quote: usize) -> Option<Range<usize>> {
+/// `["name"]=>`, and on the next line `string(5) "value"`
+fn of_dump(text: &str, name: usize, start: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
-    let near = &bytes[..text.floor_char_boundary(quote + LONGEST)];
-    let first = closed(&near[quote..])?;
-    let behind = quote + first.end + first.start;
-    let comma = behind + run(near.get(behind..)?, |b| b == b' ');
-    if near.get(comma) != Some(&b',') {
-        return None;
-    }
-    let next = comma + 1 + run(&near[comma + 1..], |b| b == b' ');
-    let second = closed(near.get(next..)?)?;
-    let end = next + second.end + second.start;
-    let close = end + run(near.get(end..)?, |b| b == b' ');
-    if near.get(close) != Some(&b')') {
-        return None;
-    }
-    let value = next + second.start..next + second.end;
-    let name = &bytes[quote + first.start..quote + first.end];
-    const CALLS: [&[u8]; 5] = [b"auth", b"login", b"authenticate", b"bind", b"credentials"];
-    let call = name_before(bytes, open).to_ascii_lowercase();
-    let is_user = CALLS.iter().any(|ends| call.ends_with(ends));
-    let of_user = is_user && is_odd(text.get(value.clone())?);
-    beside(text, name, value.clone()).or_else(|| of_user.then_some(value))
+    let quote = bytes[..name].ends_with(b"\"");
+    let end = name - usize::from(quote);
+    let end = end - backslashes_before(bytes, end);
+    let near = &text[start..text.floor_char_boundary(start + LONGEST)];
+    let at = near.find("string(").filter(|at| *at < 64)?;
+    let open = at + near[at..].find('"')?;
+    let open = open - backslashes_before(near.as_bytes(), open);
+    let inner = closed(&near.as_bytes()[open..])?;
+    beside(
+        text,
+        name_before(bytes, end),
+        start + open + inner.start..start + open + inner.end,
+    )
+}
+
+/// `<name><Value>value</Value>`
+fn beside_tag(text: &str, at: usize, start: usize) -> Option<Range<usize>> {
+    let tag = tag_before(text.as_bytes(), at.checked_sub(1)?)?;
+    beside(text, tag, content(text, start)?)
 }
 
 #[cfg(test)]

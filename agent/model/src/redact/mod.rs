@@ -8,6 +8,7 @@ mod arguments;
 mod base64;
 mod blank;
 mod block;
+mod calls;
 mod columns;
 mod command;
 mod compare;

@@ -31,20 +31,15 @@ const MOST_WORDS: usize = 6;
 pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
     let (words, count) = last_words(name);
     let words = &words[..count];
-    if PUBLIC
-        .iter()
-        .any(|public| ends_with(name, public.as_bytes()))
-    {
+    let ends = |known: &[&str]| known.iter().any(|end| ends_with(name, end.as_bytes()));
+    if ends(PUBLIC) {
         return None;
     }
     let sure = match is_odd_beside(name, words, sign) {
         true => Form::Odd,
         false => form_of_sure(words.first()?, sign),
     };
-    if SECRET_ENDS
-        .iter()
-        .any(|end| ends_with(name, end.as_bytes()))
-    {
+    if ends(SECRET_ENDS) {
         return Some(sure);
     }
     if is_doubtful(name) {
@@ -69,7 +64,7 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             other => other,
         });
     }
-    if is_one_of(word, &["pin", "otp", "totp", "passcode"])
+    if is_one_of(word, &["pin", "otp", "totp", "passcode", "passkey"])
         && !matches!(sign, Sign::Verb | Sign::Word)
     {
         return Some(Form::Code);
@@ -85,8 +80,35 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             .any(|word| is_one_of(word, SECRET_EARLY));
         return (early && !is_one_of(word, OF_THINGS)).then_some(Form::OpaqueOrHex);
     }
-    form_of_doubtful(word, words.get(skipped + 1))
+    match is_of_passwords(name, word, words.len() > skipped + 1, sign) {
+        true => Some(Form::Odd),
+        false => form_of_doubtful(word, words.get(skipped + 1)),
+    }
 }
+
+/// Whether what stands beside a name that ends so may be a password, too.
+fn is_of_passwords(name: &[u8], word: &[u8], has_more: bool, sign: Sign) -> bool {
+    match sign {
+        Sign::Colon => is_one_of(word, &["passwords", "passphrases"]),
+        // `credentials=value`, as in `slapd.conf`, and `REDISCLI_AUTH=value`: a variable, in which a key is often a name.
+        Sign::Equals => {
+            let is_variable = has_more && !name.iter().any(u8::is_ascii_lowercase);
+            is_one_of(word, &["credentials"]) || is_variable && is_one_of(word, VARIABLES)
+        }
+        _ => false,
+    }
+}
+
+/// Last words of variables whose values are passwords, too.
+const VARIABLES: &[&str] = &[
+    "auth",
+    "salt",
+    "pepper",
+    "cred",
+    "creds",
+    "credential",
+    "credentials",
+];
 
 /// Whether a whole name tells, if the value looks like a secret: `HA1` is a hash of a password (RFC 7616), and `sha1` is none.
 fn is_doubtful(name: &[u8]) -> bool {
@@ -98,6 +120,7 @@ fn is_doubtful(name: &[u8]) -> bool {
 fn is_odd_beside(name: &[u8], words: &[&[u8]], sign: Sign) -> bool {
     match (sign, words) {
         (Sign::Verb, [word, _, ..]) => is_one_of(word, PASSWORDS),
+        (Sign::Quote, [word, _, ..]) if is_one_of(word, &["pass", "pwd", "pw"]) => true,
         (Sign::Quote, _) => ends_with(name, b"sharedsecret"),
         _ => false,
     }

@@ -5,7 +5,7 @@ use super::pair::is_file_of_secret;
 use std::ops::Range;
 
 /// Programs that read a secret from another's output.
-const READERS: [&str; 30] = [
+const READERS: [&str; 44] = [
     "sudo -S",
     "restic",
     "borg",
@@ -36,7 +36,24 @@ const READERS: [&str; 30] = [
     "mkpasswd",
     "htpasswd -i",
     "base64",
+    "saslpasswd",
+    "secrets versions add",
+    "secrets create",
+    "clevis",
+    "pass insert",
+    "kubeseal",
+    "age-encrypt",
+    "mysql_config_editor",
+    "vncpasswd",
+    "htdigest",
+    "keepassxc-cli",
+    "lpass",
+    "tarsnap-keygen",
+    "secret set",
 ];
+
+/// Programs of short names that read one, too, as the first word behind a pipe.
+const SHORT_READERS: [&str; 4] = ["su", "runuser", "passwd", "login"];
 
 /// How far a reader may stand behind what it reads.
 const FARTHEST_READER: usize = 256;
@@ -68,7 +85,9 @@ fn is_read(text: &str, from: usize) -> bool {
 /// Whether a command reads a secret from what it is given.
 pub(super) fn reads_secret(command: &str) -> bool {
     let decodes = command.contains("base64 -d") || command.contains("base64 --decode");
-    !decodes && READERS.iter().any(|reader| command.contains(reader))
+    let first = command.split_ascii_whitespace().next().unwrap_or_default();
+    !decodes
+        && (READERS.iter().any(|reader| command.contains(reader)) || SHORT_READERS.contains(&first))
 }
 
 /// Whether a shell that traces its commands shows a word, and a reader on the next line: it gives each part of a pipe a line of

@@ -12,6 +12,7 @@ const COMMANDS: &[(&str, usize)] = &[
     ("AUTH", 1),
     ("PASS", 0),
     ("LOGIN", 1),
+    ("OPER", 1),
     ("IDENTIFY", 1),
     ("HELLO 3 AUTH", 1),
 ];

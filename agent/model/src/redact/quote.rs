@@ -1,5 +1,6 @@
 //! Text in quotes, and in quotes within quotes.
 
+use super::line::{blanks, end_of_line, length_of_break};
 use super::shape::run;
 use std::ops::Range;
 
@@ -75,11 +76,27 @@ pub(super) fn between_many(bytes: &[u8]) -> Option<Range<usize>> {
     }
     let width = quotes * sign.len();
     let rest = &bytes[width..];
-    let rest = &rest[..rest.len().min(LONGEST_BETWEEN_MANY)];
+    let rest = near(rest, LONGEST_BETWEEN_MANY);
+    if quotes == 3 && quote == b'"' && length_of_break(rest) > 0 {
+        let start = length_of_break(rest);
+        let line = &rest[start..start + end_of_line(&rest[start..])];
+        let inside = blanks(line);
+        let end = line.len() - usize::from(line.ends_with(b"\\"));
+        return (end > inside).then_some(width + start + inside..width + start + end);
+    }
     let line = &rest[..run(rest, |b| b != b'\n' && b != b'\r')];
     line.first().filter(|b| b.is_ascii_alphanumeric())?;
     let ends = line.windows(width).position(|near| near == &bytes[..width]);
     ends.map(|end| width..width + end)
+}
+
+/// As much of a text, without a character that would be cut.
+fn near(bytes: &[u8], most: usize) -> &[u8] {
+    let mut end = bytes.len().min(most);
+    while end > 0 && end < bytes.len() && bytes[end] & 0xC0 == 0x80 {
+        end -= 1;
+    }
+    &bytes[..end]
 }
 
 pub(super) fn backslashes_before(bytes: &[u8], end: usize) -> usize {

@@ -60,11 +60,32 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "preauthkey",
     "hmackey",
     "enrolmentkey",
+    "falconcid",
+    "oinkcode",
+    "privkey",
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
 pub(super) const SECRET_WORDS: &[&str] = &[
-    "pass", "passe", "passwort", "pwd", "pw", "psw", "pswd", "passcode", "psk", "secrete", "dsn",
+    "pass",
+    "kennwort",
+    "senha",
+    "wachtwoord",
+    "losenord",
+    "salasana",
+    "heslo",
+    "jelszo",
+    "contrasena",
+    "passe",
+    "passwort",
+    "pwd",
+    "pw",
+    "psw",
+    "pswd",
+    "passcode",
+    "psk",
+    "secrete",
+    "dsn",
 ];
 
 /// Last words that name a secret only where the value looks like one: a `key` is a label's far more often.
@@ -163,6 +184,7 @@ pub(super) const SUFFIXES: &[&str] = &[
     "user",
     "root",
     "here",
+    "in",
     "content",
     "contents",
     "override",
@@ -306,8 +328,14 @@ pub(super) const DIRECTIVES: &[&str] = &[
 ];
 
 /// Names that would tell of a thing by their last word, and may hold the secret itself.
-pub(super) const DOUBTFUL_ENDS: &[&str] =
-    &["secretid", "tokenname", "hookid", "artapi", "authkeys"];
+pub(super) const DOUBTFUL_ENDS: &[&str] = &[
+    "secretid",
+    "tokenname",
+    "hookid",
+    "artapi",
+    "authkeys",
+    "honeycombteam",
+];
 
 /// Codes that are typed once, by how they are called together.
 pub(super) const CODES: &[&str] = &[
@@ -336,6 +364,7 @@ pub(super) const CODES: &[&str] = &[
     "2facode",
     "totpcode",
     "linkcode",
+    "communitystring",
 ];
 
 /// Names of several words that tell together.
@@ -361,6 +390,10 @@ pub(super) const PHRASES: &[&str] = &[
     "setupkey",
     "streamkey",
     "keyshare",
+    "hmackey",
+    "aeskey",
+    "cipherkey",
+    "sessionkey",
     "productkey",
     "serialkey",
 ];

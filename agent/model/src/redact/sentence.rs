@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 
 /// How a password is called, without the first letter where that may be a capital.
 static PASSWORD_MARKS: LazyLock<Marks> =
-    LazyLock::new(|| Marks::of(["assword", "assphrase", "asscode", "asswort"]));
+    LazyLock::new(|| Marks::of(["assword", "assphrase", "asscode", "asswort", "ecret value"]));
 
 /// What stands before a user and a password, and before a number that is used once.
 static LOGIN_MARKS: LazyLock<Marks> = LazyLock::new(|| {
@@ -27,7 +27,7 @@ static LOGIN_MARKS: LazyLock<Marks> = LazyLock::new(|| {
 });
 
 /// What comes before `code`.
-const KINDS: [&str; 14] = [
+const KINDS: [&str; 20] = [
     "totp",
     "verification",
     "security",
@@ -42,6 +42,12 @@ const KINDS: [&str; 14] = [
     "access",
     "sms",
     "pairing",
+    "unlock",
+    "door",
+    "alarm",
+    "recovery",
+    "reset",
+    "activation",
 ];
 
 /// A sentence has no more bytes between the word and the secret.
@@ -66,7 +72,24 @@ pub(super) fn find_in_sentences(text: &str) -> Vec<Range<usize>> {
     for (at, word) in text.match_indices(" code") {
         found.extend(code_behind(text, at, at + word.len()));
     }
+    for (at, word) in text.match_indices(" is your ") {
+        found.extend(code_before(text, at, at + word.len()));
+    }
     apart(found)
+}
+
+/// `123456 is your verification code`
+fn code_before(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
+    let bytes = text.as_bytes();
+    let digits = bytes[..at]
+        .iter()
+        .rev()
+        .take(9)
+        .take_while(|b| b.is_ascii_digit())
+        .count();
+    let near = &text[from..text.floor_char_boundary(from + 64)];
+    let says_so = near.contains("code") || near.contains("OTP") || near.contains("PIN");
+    ((4..=8).contains(&digits) && says_so).then_some(at - digits..at)
 }
 
 /// The last word of a sentence that says what the password is, after more than the password's own name.
@@ -92,10 +115,17 @@ fn password_behind(text: &str, from: usize) -> Option<Range<usize>> {
             (start, true)
         }
         _ => {
-            let verb = sentence.windows(4).rposition(|four| four == b" is ")?;
-            (from + verb + 4, false)
+            // `… password changed to value`, but not `… password to node-1`
+            let verbs: [&[u8]; 4] = [b" is ", b" reads ", b"changed to ", b"set to "];
+            let behind = |verb: &[u8]| Some(last_place(sentence, verb)? + verb.len());
+            (from + verbs.iter().find_map(|verb| behind(verb))?, false)
         }
     };
+    // It may be in quotes, which may be escaped.
+    let start = start
+        + run(&bytes[start..bytes.len().min(start + 4)], |b| {
+            b"\"'\\".contains(&b) && !is_end
+        });
     let rest = &bytes[start..bytes.len().min(start + LONGEST_SENTENCE)];
     let length = run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b));
     let length = length - usize::from(rest[..length].ends_with(b"."));
@@ -104,6 +134,11 @@ fn password_behind(text: &str, from: usize) -> Option<Range<usize>> {
     let is_last = after.is_empty() || length_of_break(after) > 0 || b"\"'.".contains(&after[0]);
     let is_secret = is_odd(word) || is_opaque(word, true);
     (is_secret && (is_last || !is_end) && !is_address(word)).then_some(start..start + length)
+}
+
+/// Where the last of such words begins.
+fn last_place(sentence: &[u8], word: &[u8]) -> Option<usize> {
+    sentence.windows(word.len()).rposition(|near| near == word)
 }
 
 /// ` (value)`, ` ..... value`, ` sha1 value`
@@ -133,6 +168,9 @@ fn user_and_password(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let near = &bytes[from..bytes.len().min(from + LONGEST_SENTENCE)];
     let start = run(near, |b| b": ".contains(&b));
+    let verbs: [&[u8]; 2] = [b"are ", b"were "];
+    let verb = verbs.iter().find(|verb| near[start..].starts_with(verb));
+    let start = start + verb.map_or(0, |verb| verb.len());
     let user = run(&near[start..], |b| {
         b.is_ascii_alphanumeric() || b"_-@.".contains(&b)
     });

@@ -27,7 +27,10 @@ const MARKS: &[&str] = &[
     "secret 8 ",
     "secret 9 ",
     "userPassword:: ",
-    "<auth-user-pass>\n",
+    "plain-text-password-value ",
+    "password \"Auth\" ",
+    "password 'Auth' ",
+    "password \\\"Auth\\\" ",
 ];
 
 /// What stands before a secret that has letters and digits.
@@ -41,7 +44,10 @@ const ODD_MARKS: &[&str] = &[
     "authentication text ",
     "ascii-text ",
     " md5 ",
-    "uthCommunity log ",
+    "cleartext ",
+    "IPSec secret ",
+    "set psksecret ",
+    "set passwd ",
 ];
 
 static ODD: LazyLock<Marks> = LazyLock::new(|| Marks::of(ODD_MARKS.iter().copied()));
@@ -55,17 +61,12 @@ static SECRET_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(MARKS.iter().c
 static CHAP_MARKS: LazyLock<Marks> =
     LazyLock::new(|| Marks::of(["CHAP", "chap-secrets", "pap-secrets"]));
 static USER_MARKS: LazyLock<Marks> =
-    LazyLock::new(|| Marks::of(["chpasswd:", "rsyncd.secrets", "identity:key"]));
+    LazyLock::new(|| Marks::of(["chpasswd:", "chpasswd <<", "rsyncd.secrets", "identity:key"]));
 
 pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, _, mark) in SECRET_MARKS.places_in(text) {
         let start = at + mark.len();
-        let start = match mark.ends_with('\n') {
-            // The user has a line of its own.
-            true => start + line_at(text, start).len() + 1,
-            false => start,
-        };
         found.extend(word_at(text, start));
     }
     find_behind_marks(text, &mut found);
@@ -73,9 +74,14 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     let is_of_users = USER_MARKS.are_in(text);
     let mut is_of_admins = false;
     let mut start = 0;
-    for line in text.split_inclusive('\n') {
+    for line in lines_of_list(text) {
         // A line may be a comment, and the secret in it is one nevertheless.
-        let inside = said_in(line.trim_end());
+        let ends = |c: char| c.is_ascii_whitespace() || c == '\\';
+        let whole = line
+            .strip_suffix("\\n")
+            .unwrap_or(line)
+            .trim_end_matches(ends);
+        let inside = said_in(whole);
         let said = line[inside.clone()].trim_start_matches(|c: char| c == '#' || c.is_whitespace());
         let commented = inside.end - said.len();
         let said = said.trim_end();
@@ -86,25 +92,15 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
         if said.len() <= LONGEST_LINE {
             let words = words_of(said);
             let place = match words.as_slice() {
-                [user, secret] if is_quoted(said, user) && is_quoted(said, secret) => {
-                    Some(secret).filter(|secret| is_odd(&said[(*secret).clone()]))
+                [_, _, secret, last] if has_chap && &said[last.clone()] == "*" => {
+                    Some(secret.clone())
                 }
-                [_, _, secret, last] if has_chap && &said[last.clone()] == "*" => Some(secret),
-                [_, any, secret, last]
-                    if &said[any.clone()] == "*"
-                        && &said[last.clone()] == "*"
-                        && is_odd(&said[secret.clone()]) =>
-                {
-                    Some(secret)
+                [_, sign, secret] if is_of_admins && &said[sign.clone()] == "=" => {
+                    Some(secret.clone())
                 }
-                [_, sign, secret] if is_of_admins && &said[sign.clone()] == "=" => Some(secret),
-                _ => None,
-            };
-            let behind = match words.as_slice() {
                 [word] if is_of_users => odd_behind_colon(said, word),
-                _ => None,
+                words => secret_among(said, words).cloned(),
             };
-            let place = place.cloned().or(behind);
             found.extend(place.map(|place| place.start + offset..place.end + offset));
         }
         start += line.len();
@@ -112,6 +108,62 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     find_marked(text, &mut found);
     found.sort_by_key(|place| place.start);
     found
+}
+
+/// The secret among the words of a line, if the line has the form of one of a list.
+fn secret_among<'words>(line: &str, words: &'words [Range<usize>]) -> Option<&'words Range<usize>> {
+    const PLACES: [&str; 7] = ["for", "of", "to", "from", "on", "by", "in"];
+    let said = |word: &Range<usize>| &line[word.clone()];
+    let are_quoted = |user, secret| is_quoted(line, user) && is_quoted(line, secret);
+    match words {
+        [user, secret] if are_quoted(user, secret) && is_odd(said(secret)) => Some(secret),
+        // A list of a pool of connections ends each line with an empty word.
+        [user, secret, rest]
+            if rest.is_empty() && are_quoted(user, secret) && is_odd(said(secret)) =>
+        {
+            Some(secret)
+        }
+        [_, any, secret, last] if said(any) == "*" && said(last) == "*" && is_odd(said(secret)) => {
+            Some(secret)
+        }
+        [.., number, kind, secret]
+            if is_of_keys(line, number, kind) && secret.end == line.len() =>
+        {
+            Some(secret)
+        }
+        [place, user, secret] if is_of_mount(line, place, user, secret) => Some(secret),
+        [name, user, secret]
+            if said(name) == "password"
+                && !PLACES.contains(&said(user))
+                && is_odd(said(secret))
+                && said(secret).bytes().any(|b| b.is_ascii_uppercase()) =>
+        {
+            Some(secret)
+        }
+        [name, _, sign, secret] if said(name) == "PASSWORD" && said(sign) == "=" => Some(secret),
+        [kind, _, _, _, secret] if is_proxy(said(kind)) => Some(secret),
+        [.., id, _, place, secret] if is_of_agent([id, place, secret].map(said)) => Some(secret),
+        _ => None,
+    }
+}
+
+/// The lines of a text with what ends them, also where that is escaped once.
+fn lines_of_list(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n').flat_map(|line| {
+        let mut rest = line;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let escape = rest
+                .match_indices("\\n")
+                .find(|(at, _)| !rest[..*at].ends_with('\\'));
+            let (first, behind) =
+                rest.split_at(escape.map_or(rest.len(), |(at, escape)| at + escape.len()));
+            rest = behind;
+            Some(first)
+        })
+    })
 }
 
 /// Words with letters and digits behind what says so, and phrases behind the key that they open.
@@ -171,9 +223,66 @@ fn odd_behind_colon(line: &str, word: &Range<usize>) -> Option<Range<usize>> {
     found.then(|| word.start + user.len() + 1..word.end)
 }
 
-fn line_at(text: &str, start: usize) -> &str {
-    let rest = text.get(start..).unwrap_or_default();
-    rest.split('\n').next().unwrap_or_default()
+/// `socks5 host port user secret`
+fn is_proxy(kind: &str) -> bool {
+    matches!(kind, "socks4" | "socks5" | "http" | "https")
+}
+
+/// `001 name address secret`, as in lists of agents of OSSEC.
+fn is_of_agent([id, place, secret]: [&str; 3]) -> bool {
+    let is_place = place == "any"
+        || place
+            .bytes()
+            .all(|b| b.is_ascii_digit() || b"./".contains(&b));
+    is_place
+        && id.len() >= 3
+        && id.bytes().all(|b| b.is_ascii_digit())
+        && secret.len() == 64
+        && secret.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// `10 SHA1 secret`, as in files of keys of NTP.
+fn is_of_keys(line: &str, number: &Range<usize>, kind: &Range<usize>) -> bool {
+    const KINDS: [&str; 8] = [
+        "M",
+        "MD5",
+        "SHA1",
+        "SHA256",
+        "SHA384",
+        "SHA512",
+        "AES128CMAC",
+        "AES256",
+    ];
+    let number = &line[number.clone()];
+    number.len() <= 5
+        && number.bytes().all(|b| b.is_ascii_digit())
+        && KINDS.contains(&&line[kind.clone()])
+}
+
+/// `https://server/path user secret` and `/mnt user secret`, as in files of secrets of davfs2.
+fn is_of_mount(
+    line: &str,
+    place: &Range<usize>,
+    user: &Range<usize>,
+    secret: &Range<usize>,
+) -> bool {
+    let (place, user, said) = (
+        &line[place.clone()],
+        &line[user.clone()],
+        &line[secret.clone()],
+    );
+    let is_user = user.starts_with(|c: char| c.is_ascii_alphabetic())
+        && user
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"_.@-".contains(&b));
+    let is_address = place.starts_with("http://") || place.starts_with("https://");
+    let has = |is: fn(u8) -> bool| said.bytes().any(is);
+    let is_secret = said.len() >= 6
+        && has(|b| b.is_ascii_digit())
+        && has(|b| b.is_ascii_lowercase())
+        && !said.contains(['/', ':', '(', '<', '=', '*'])
+        && (has(|b| b.is_ascii_uppercase()) || is_quoted(line, secret));
+    is_user && is_secret && (is_address || place.starts_with('/'))
 }
 
 /// A word, or what stands in quotes.
@@ -191,7 +300,7 @@ fn words_of(line: &str) -> Vec<Range<usize>> {
     let bytes = line.as_bytes();
     let mut words = Vec::new();
     let mut at = 0;
-    while at < bytes.len() && words.len() < 5 {
+    while at < bytes.len() && words.len() < 6 {
         let rest = &bytes[at..];
         match (rest[0], quoted(rest)) {
             (b' ' | b'\t', _) => at += 1,
@@ -227,10 +336,8 @@ mod tests {
             ),
             ("carol : EAP \"hunter\"", "carol : EAP \"***\""),
             ("[admins]\nadmin = hunter", "[admins]\nadmin = ***"),
-            (
-                "<auth-user-pass>\nme\nhunter\n</auth-user-pass>",
-                "<auth-user-pass>\nme\n***\n</auth-user-pass>",
-            ),
+            ("https://dav.lan/x me hunTer2", "https://dav.lan/x me ***"),
+            ("10 SHA1 hunter", "10 SHA1 ***"),
             (
                 "CREATE USER 'a'@'%' IDENTIFIED BY 'hunter';",
                 "CREATE USER 'a'@'%' IDENTIFIED BY '***';",

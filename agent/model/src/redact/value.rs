@@ -50,7 +50,7 @@ pub(super) fn find_value(place: &Place<'_>, form: Form) -> Option<Range<usize>> 
     // `KEY=value program`: what looks like no secret in whole may begin with one.
     let (first, _) = words.split_once(' ')?;
     let is_of_value = |b: u8| b.is_ascii_alphanumeric() || b"+/=_-.".contains(&b);
-    let is_first = place.parting.sign == Sign::Equals
+    let is_first = matches!(place.parting.sign, Sign::Equals | Sign::Word)
         && form.is_doubtful()
         && first.bytes().all(is_of_value)
         && is_secret(first, form);
@@ -117,7 +117,11 @@ impl Place<'_> {
             (Sign::EncodedEquals, _) => true,
             (Sign::Colon | Sign::Blank, Form::Parameter | Form::Query) => false,
             (Sign::Colon, _) => {
-                let path = matches!(before, Some(b':' | b'/')) && !self.quoted;
+                let path = match before {
+                    Some(b':') => !self.quoted && !self.is_qualified(),
+                    Some(b'/') => !self.quoted && !self.is_before_opaque(),
+                    _ => false,
+                };
                 !path && next != Some(b':') && next != Some(b'=') && !self.begins_address()
             }
             (_, Form::Parameter | Form::Query) => false,
@@ -134,11 +138,30 @@ impl Place<'_> {
         }
     }
 
+    /// `/var/lib/rabbitmq/.erlang.cookie: value`
+    fn is_before_opaque(&self) -> bool {
+        let rest = &self.text[self.parting.end..];
+        let word = rest
+            .strip_prefix(' ')
+            .map(|rest| &rest[..length_of_word(rest.as_bytes())]);
+        word.is_some_and(|word| is_opaque(word, true))
+    }
+
+    /// `class::name: 'value'`, as in data of Puppet.
+    fn is_qualified(&self) -> bool {
+        let bytes = self.text.as_bytes();
+        let rest = &bytes[self.parting.end..];
+        bytes[..self.name.start].ends_with(b"::")
+            && (rest.starts_with(b" '") || rest.starts_with(b" \"") || rest.starts_with(b" \\\""))
+    }
+
     fn is_behind_flag(&self) -> bool {
         let before = &self.text.as_bytes()[..self.name.start - 1];
         let is_of_flag = |b: &&u8| b.is_ascii_alphanumeric() || **b == b'-';
         let length = before.iter().rev().take(32).take_while(is_of_flag).count();
-        before[before.len() - length..].starts_with(b"-")
+        let is_variable = |b: &&u8| b.is_ascii_uppercase() || **b == b'_';
+        let variable = before.iter().rev().take(48).take_while(is_variable).count();
+        before[before.len() - length..].starts_with(b"-") || variable >= 3
     }
 
     fn is_compared(&self) -> bool {

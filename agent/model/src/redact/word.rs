@@ -13,6 +13,10 @@ pub(super) fn length_of_wrapping(bytes: &[u8]) -> usize {
     if let Some(length) = length_of_type(bytes) {
         return length;
     }
+    // `b'value'`, `N'value'`
+    if matches!(bytes, [b'b' | b'N' | b'r' | b'u', b'\'' | b'"', ..]) {
+        return 1;
+    }
     if bytes.starts_with(b"Some(") {
         return 5;
     }
@@ -54,6 +58,11 @@ fn length_of_type(bytes: &[u8]) -> Option<usize> {
         let inner = run(&near[at + 1..], |b| {
             b.is_ascii_alphanumeric() || b"_.*=".contains(&b)
         });
+        if near.get(at + 1 + inner) == Some(&b'(') && inner > 0 {
+            // `Secret(String("`
+            at += 1 + inner;
+            continue;
+        }
         if near.get(at + 1 + inner) != Some(&b')') {
             return None;
         }
