@@ -4,6 +4,7 @@
 //! The scrubber is the last net, not the first: what is known to be a secret is a [`Secret`] from where it is read.
 //! It knows secrets by their shape or by the name beside them ([`RULES`]); one that has neither passes.
 
+mod accounts;
 mod arguments;
 mod base64;
 mod blank;
@@ -18,6 +19,9 @@ mod directive;
 mod encoded;
 mod entropy;
 mod environment;
+mod foreign;
+mod groups;
+mod handed;
 mod harmless;
 mod items;
 mod known;

@@ -3,8 +3,9 @@
 use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
-    columns, command, compare, credential, directive, encoded, entropy, environment, links, login,
-    manifest, marked, markup, name, pem, phrase, protocol, sentence, shape, url, vendor,
+    columns, command, compare, credential, directive, encoded, entropy, environment, foreign,
+    groups, handed, links, login, manifest, marked, markup, name, pem, phrase, protocol, sentence,
+    shape, url, vendor,
 };
 use std::ops::Range;
 
@@ -155,14 +156,15 @@ pub const RULES: &[Rule] = &[
             Shape(credential::find_in_addresses),
             Shape(directive::find_in_directives),
             Shape(login::find_logins),
+            Shape(handed::find_handed),
             Shape(marked::find_marked),
             Shape(protocol::find_in_protocols),
         ],
     },
     Rule {
         name: "recovery-phrase",
-        purpose: "phrases that restore a wallet, and codes that replace a second factor",
-        finds: &[Shape(phrase::find_phrases)],
+        purpose: "phrases that restore a wallet, codes that replace a second factor, and keys in groups that people type",
+        finds: &[Shape(phrase::find_phrases), Shape(groups::find_groups)],
     },
     Rule {
         name: "unit-environment",
@@ -220,6 +222,7 @@ pub const RULES: &[Rule] = &[
             Shape(columns::find_in_tables),
             Shape(markup::find_in_markup),
             Shape(sentence::find_in_sentences),
+            Shape(foreign::find_foreign),
             Names(name::form_of),
         ],
     },
