@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 /// What the binary may weigh: a node downloads it before it can do anything else. docs/adr/0003 has what brought it here,
 /// and what was done against it.
-const BUDGET_BYTES: u64 = 37 * 512 * 1024;
+const BUDGET_BYTES: u64 = 38 * 512 * 1024;
 
 const PACKAGE: &str = "quake-agent";
 
@@ -200,7 +200,7 @@ mod tests {
         let path = Path::new("quake-agent");
         assert!(require_budget(path, BUDGET_BYTES).is_ok());
         let error = require_budget(path, BUDGET_BYTES + 1).expect_err("one byte too many");
-        let expected = "quake-agent has 19398657 bytes, and the budget is 19398656";
+        let expected = "quake-agent has 19922945 bytes, and the budget is 19922944";
         assert_eq!(error.to_string(), expected);
     }
 
