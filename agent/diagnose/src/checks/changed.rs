@@ -126,15 +126,14 @@ pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &No
         None => &[],
     };
     for (path, at) in shown {
-        let undo = match finding.certainty == Certainty::Certain && finding.fix.contains(*path) {
-            true => format!("; {path} was changed at {at}, after the boot"),
-            false => {
-                format!(
-                    "; {path} was changed at {at}, after the boot: undo that if it is the cause"
-                )
-            }
+        let is_told = finding.certainty == Certainty::Certain && finding.fix.contains(*path);
+        let undo = if is_told {
+            ""
+        } else {
+            ": undo that if it is the cause"
         };
-        finding.fix.push_str(&undo);
+        let changed = format!("; {path} was changed at {at}, after the boot{undo}");
+        finding.fix.push_str(&changed);
     }
     if finding.certainty == Certainty::Certain {
         return;

@@ -15,6 +15,12 @@ fn length_of_word(text: &str, from: usize) -> usize {
     })
 }
 
+/// Whether a word is odd, and no name of a host, a file or an object.
+fn is_odd_word(word: &str) -> bool {
+    let is_name = word.contains(['-', '.']) && !word.bytes().any(|b| b.is_ascii_uppercase());
+    is_odd(word) && !is_name
+}
+
 /// `allow user:secret`, `basicauth user secret`
 pub(super) fn of_account(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = &text.as_bytes()[from..];
@@ -29,8 +35,7 @@ pub(super) fn of_account(text: &str, from: usize) -> Option<Range<usize>> {
     }
     let end = start + length_of_word(text, start);
     let secret = text.get(start..end)?;
-    let is_name = secret.contains(['-', '.']) && !secret.bytes().any(|b| b.is_ascii_uppercase());
-    (is_odd(secret) && !is_name).then_some(start..end)
+    is_odd_word(secret).then_some(start..end)
 }
 
 /// `CLIENT_RANDOM id secret`, as TLS writes keys for those who debug it.
@@ -108,9 +113,7 @@ pub(super) fn behind_slash(text: &str, from: usize) -> Option<Range<usize>> {
     });
     let (user, secret) = text[from..from + length].split_once('/')?;
     let is_user = !user.is_empty() && user.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    let is_name = secret.contains(['-', '.']) && !secret.bytes().any(|b| b.is_ascii_uppercase());
-    let is_secret = is_odd(secret) && !is_name;
-    (is_user && is_secret).then(|| from + user.len() + 1..from + length)
+    (is_user && is_odd_word(secret)).then(|| from + user.len() + 1..from + length)
 }
 
 /// `?u=user&p=secret`

@@ -177,7 +177,8 @@ fn is_of_argument(byte: u8) -> bool {
     byte.is_ascii_graphic() && !b"\"'`;|&<>\\".contains(&byte)
 }
 
-fn is_masked(words: &str) -> bool {
+/// Whether it is masked already, or a variable stands for it.
+pub(super) fn is_masked(words: &str) -> bool {
     words.bytes().all(|b| b == b'*') || words.starts_with('$')
 }
 

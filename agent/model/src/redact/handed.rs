@@ -5,6 +5,7 @@ use super::accounts::{
     behind_address, behind_parameter, behind_slash, find_accounts, find_arguments, in_hex,
     of_account, of_macro, of_session,
 };
+use super::credential::is_masked;
 use super::line::length_of_break;
 use super::manifest::said;
 use super::marks::Marks;
@@ -101,10 +102,7 @@ pub(super) fn find_handed(text: &str) -> Vec<Range<usize>> {
             }
         }
     }
-    found.retain(|place| {
-        let words = &text[place.clone()];
-        !words.bytes().all(|b| b == b'*') && !words.starts_with('$')
-    });
+    found.retain(|place| !is_masked(&text[place.clone()]));
     apart(found)
 }
 

@@ -87,7 +87,7 @@ pub(super) fn find_logins(text: &str) -> Vec<Range<usize>> {
             behind = find_behind_user(text, at, &mut found);
         }
     }
-    found.extend(find_handed(text));
+    found.extend(find_here_strings(text));
     found.extend(find_of_samba(text));
     found.extend(find_of_windows(text));
     apart(found)
@@ -160,7 +160,7 @@ fn find_of_windows(text: &str) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The word behind `<<<`, where a program before it reads secrets.
-fn find_handed(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn find_here_strings(text: &str) -> impl Iterator<Item = Range<usize>> {
     text.match_indices("<<<").filter_map(|(at, sign)| {
         let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
         let line = near.rsplit('\n').next().unwrap_or_default();

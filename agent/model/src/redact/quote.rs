@@ -25,7 +25,7 @@ pub(super) fn quoted(bytes: &[u8]) -> Option<Range<usize>> {
 ///
 /// Each time a text is put into quotes, its quotes get a backslash, and its backslashes are doubled.
 pub(super) fn close(bytes: &[u8], quote: u8, depth: usize) -> usize {
-    let bytes = &bytes[..bytes.len().min(LONGEST_QUOTED)];
+    let bytes = near(bytes, LONGEST_QUOTED);
     let mut slashes = 0;
     for (at, byte) in bytes.iter().enumerate() {
         if *byte == b'\\' {
@@ -43,15 +43,7 @@ pub(super) fn close(bytes: &[u8], quote: u8, depth: usize) -> usize {
         }
         slashes = 0;
     }
-    let mut end = bytes.len();
-    if end == LONGEST_QUOTED {
-        // What was cut may end within a character: it goes, from its first byte on.
-        while end > 0 && (0x80..0xC0).contains(&bytes[end - 1]) {
-            end -= 1;
-        }
-        end -= usize::from(end > 0 && bytes[end - 1] >= 0xC0);
-    }
-    end
+    bytes.len()
 }
 
 /// Like [`quoted`], where the quote that ends it is there, too.

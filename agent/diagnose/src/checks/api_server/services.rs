@@ -12,8 +12,11 @@ use std::collections::BTreeMap;
 /// So many lines of late are no start of a back end. A guess: the API server asks each back end twice a minute.
 const MANY: usize = 4;
 
+/// The group of an APIService, and the namespace and name of the service behind it.
+type Behind = (&'static str, &'static str, &'static str);
+
 /// The services behind the APIServices that most clusters have, by the group's name.
-const KNOWN: &[(&str, &str, &str)] = &[
+const KNOWN: &[Behind] = &[
     ("metrics.k8s.io", "kube-system", "metrics-server"),
     ("custom.metrics.k8s.io", "monitoring", "prometheus-adapter"),
     (
@@ -69,7 +72,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             });
             match known.filter(|_| is_removed) {
                 Some((_, namespace, service)) => removed(name, namespace, service, line).warn(),
-                None => gone(name, *count, why, line).warn(),
+                None => gone(name, *count, why, line, known).warn(),
             }
         }
         None => Verdict::ok("the logs tell of none that does not answer"),
@@ -91,9 +94,7 @@ fn removed(name: &str, namespace: &str, service: &str, line: &str) -> Finding {
     .seen("log", shorten(line, 400))
 }
 
-fn gone(name: &str, count: usize, why: &str, line: &str) -> Finding {
-    let (_, group) = name.split_once('.').unwrap_or_default();
-    let known = KNOWN.iter().find(|(of, ..)| *of == group);
+fn gone(name: &str, count: usize, why: &str, line: &str, known: Option<&Behind>) -> Finding {
     let (service, ask) = match known {
         Some((_, namespace, service)) => (
             format!(" (usually the service {namespace}/{service})"),

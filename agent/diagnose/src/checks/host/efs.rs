@@ -1,6 +1,7 @@
 //! Mounts of EFS by its driver: they lead to a proxy or tunnel on the host itself, which runs within the pod of the EFS CSI driver.
 
 use super::hung::{Kind, Wait, names};
+use super::kernel_log;
 use crate::checks::check::Finding;
 use crate::checks::node::{Mount, Node};
 use quake_formats::yaml::shorten;
@@ -20,11 +21,9 @@ pub(super) fn without_tunnel(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Find
     };
     let mount = mounts.iter().find(is_tunnel)?;
     let hung = || waits.iter().filter(|wait| wait.kind == Kind::Nfs);
-    let log = node.survey().kernel_log.ok().map_or(&[][..], Vec::as_slice);
-    let mut said = log.iter().rev();
-    let last = said.find(|line| line.contains("nfs: server 127.0.0.1"));
-    let silent = last.filter(|line| line.contains("not responding"))?;
-    let line = hung().next().map_or(silent.as_str(), |wait| wait.line);
+    let said = kernel_log::lines(node, &["nfs: server 127.0.0.1"]).ok()?;
+    let silent = said.last().filter(|line| line.contains("not responding"))?;
+    let line = hung().next().map_or(*silent, |wait| wait.line);
     let pod = node
         .pods()
         .find(|pod| pod.container == CONTAINER && ends(pod))?;
@@ -33,7 +32,7 @@ pub(super) fn without_tunnel(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Find
         tasks => tasks,
     };
     let (namespace, name, starts) = (&pod.namespace, &pod.name, pod.restarts + 1);
-    let (why, fix) = match end(pod, log) {
+    let (why, fix) = match end(node, pod) {
         End::Memory => (
             "it was killed for want of memory, by its own limit",
             format!(
@@ -81,14 +80,13 @@ enum End {
     Other,
 }
 
-fn end(pod: &PodSeen, kernel: &[String]) -> End {
-    // The programs of the driver that the kernel names by the limit of their cgroup.
-    const OWN: &[&str] = &["efs-", "stunnel", "aws-efs"];
-    let is_of_memory = |line: &String| {
-        line.contains("Memory cgroup out of memory: Killed process")
-            && OWN.iter().any(|name| line.contains(&format!("({name}")))
-    };
+fn end(node: &Node<'_>, pod: &PodSeen) -> End {
     const KILLED: i32 = 137;
+    // The programs of the driver that the kernel names by the limit of their cgroup.
+    const OWN: &[&str] = &["(efs-", "(stunnel", "(aws-efs"];
+    let kills = kernel_log::lines(node, &["Memory cgroup out of memory: Killed process"]);
+    let is_own = |line: &&str| OWN.iter().any(|name| line.contains(name));
+    let is_of_memory = kills.is_ok_and(|kills| kills.iter().any(is_own));
     let of_previous = pod.previous.as_ref();
     let reasons = [
         Some(pod.reason.as_str()),
@@ -97,7 +95,7 @@ fn end(pod: &PodSeen, kernel: &[String]) -> End {
     let codes = [pod.exit_code, of_previous.and_then(|run| run.exit_code)];
     match codes.contains(&Some(KILLED)) {
         _ if reasons.contains(&Some("OOMKilled")) => End::Memory,
-        true if kernel.iter().any(is_of_memory) => End::Memory,
+        true if is_of_memory => End::Memory,
         true => End::Killed,
         false => End::Other,
     }

@@ -21,11 +21,24 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
 /// A place where proxy variables are set for the node's services.
 struct Setting {
     path: String,
-    /// The address of a proxy, as it is set.
-    proxied: Option<String>,
+    /// The variables that name a proxy, with the address in each.
+    proxies: Vec<(String, String)>,
     no_proxy: String,
-    /// The name and the value of a variable whose proxy is asked with TLS (`https://`).
-    by_tls: Option<(String, String)>,
+}
+
+impl Setting {
+    fn is_proxied(&self) -> bool {
+        !self.proxies.is_empty()
+    }
+}
+
+/// Every variable that names a proxy: the file that sets it, its name, and the address in it; of a file the last one first, as it
+/// counts.
+fn proxies(settings: &[Setting]) -> impl Iterator<Item = (&str, &str, &str)> {
+    settings.iter().flat_map(|setting| {
+        let all = setting.proxies.iter().rev();
+        all.map(|(name, value)| (setting.path.as_str(), name.as_str(), value.as_str()))
+    })
 }
 
 /// What no proxy may stand before, whatever the cluster.
@@ -43,7 +56,7 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = without_tls(node, &settings).or_else(|| refused(node, &settings)) {
         return finding.fail();
     }
-    for setting in settings.iter().filter(|setting| setting.proxied.is_some()) {
+    for setting in settings.iter().filter(|setting| setting.is_proxied()) {
         let missing: Vec<&str> = direct
             .iter()
             .copied()
@@ -60,7 +73,7 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = before_api_server(node, &settings) {
         return finding.fail();
     }
-    let proxied = settings.iter().any(|setting| setting.proxied.is_some());
+    let proxied = settings.iter().any(Setting::is_proxied);
     match (proxied, expected.is_some_and(|expected| expected.proxied)) {
         (true, _) => Verdict::ok(format!("a proxy, and not before {}", direct.join(", "))),
         (false, true) => Verdict::ok("a proxy of the cluster's spec"),
@@ -99,8 +112,8 @@ fn without_tls(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
             && NO_TLS.iter().any(|words| line.contains(words))
     };
     let line = lines.find(says)?;
-    let mut settings = settings.iter();
-    let (path, (name, value)) = settings.find_map(|it| Some((&it.path, it.by_tls.as_ref()?)))?;
+    let mut all = proxies(settings);
+    let (path, name, value) = all.find(|(_, _, value)| value.starts_with("https://"))?;
     let (_, host) = user_and_host(value);
     let finding = Finding::new(
         format!(
@@ -133,8 +146,7 @@ fn refused(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     let journals = node.survey().journals.ok()?;
     let mut lines = journals.values().flatten().rev();
     let line = lines.find(|line| line.contains(UNKNOWN_USER) && is_late(line, node))?;
-    let mut settings = settings.iter();
-    let (path, url) = settings.find_map(|it| Some((&it.path, it.proxied.as_ref()?)))?;
+    let (path, _, url) = proxies(settings).next()?;
     let (user, host) = user_and_host(url);
     let what = match user {
         Some(user) => format!(
@@ -159,7 +171,7 @@ fn before_api_server(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     let servers = &node.expected().ok()?.api_servers;
     let url = servers.first()?.split_once("://")?.1;
     let host = url.split(['/', ':']).next()?;
-    let mut proxied = settings.iter().filter(|setting| setting.proxied.is_some());
+    let mut proxied = settings.iter().filter(|setting| setting.is_proxied());
     let setting = proxied.find(|setting| !covers(&setting.no_proxy, host))?;
     Some(lacking(setting, &[host]).seen("journal", line))
 }
@@ -196,17 +208,13 @@ fn settings(node: &Node<'_>) -> Result<Vec<Setting>, Unseen> {
         let Some(text) = text.ok() else { continue };
         let mut setting = Setting {
             path: path.clone(),
-            proxied: None,
+            proxies: Vec::new(),
             no_proxy: String::new(),
-            by_tls: None,
         };
         for (name, value) in text.lines().flat_map(|line| variables(line, is_unit)) {
             match name.to_ascii_lowercase().as_str() {
                 "http_proxy" | "https_proxy" if !value.is_empty() => {
-                    if value.starts_with("https://") {
-                        setting.by_tls = Some((name, value.clone()));
-                    }
-                    setting.proxied = Some(value);
+                    setting.proxies.push((name, value));
                 }
                 "no_proxy" => setting.no_proxy = value,
                 _ => {}

@@ -79,15 +79,8 @@ fn without_bgp<'a>(node: &Node<'a>) -> Option<&'a str> {
 
 /// How many packets an interface received and sent.
 fn packets(counters: &str, interface: &str) -> Option<(u64, u64)> {
-    let of_interface = |line: &str| {
-        Some(
-            line.trim()
-                .strip_prefix(interface)?
-                .strip_prefix(':')?
-                .to_owned(),
-        )
-    };
-    let numbers = counters.lines().find_map(of_interface)?;
+    let mut lines = counters.lines().map(str::trim);
+    let numbers = lines.find_map(|line| line.strip_prefix(interface)?.strip_prefix(':'))?;
     let mut numbers = numbers.split_whitespace().map(str::parse);
     let received = numbers.nth(1)?.ok()?;
     // Behind it: errors, dropped, fifo, frames, compressed, multicast, and the bytes sent.

@@ -269,26 +269,22 @@ fn finding_of(it: &Override<'_>) -> Finding {
         .map_or(it.line, |(name, _)| name.trim());
     // Containers have the limits of the runtime that starts them.
     let is_of_runtime = matches!(it.unit, "containerd.service" | "docker.service");
-    let what = match it.changes_command {
-        true => "replaces what it runs",
-        false if is_of_runtime && name == UMASK => {
-            "hides files that it makes from programs that are not root, such as resolv.conf of pods"
-        }
-        false if is_of_runtime && are_few(it.line) => {
-            "gives it and all containers fewer open files than the unit has (1048576)"
-        }
-        false => "changes its settings",
+    let (what, then) = match it.changes_command {
+        true => ("replaces what it runs", ""),
+        false if is_of_runtime && name == UMASK => (
+            "hides files that it makes from programs that are not root, such as resolv.conf of pods",
+            "; then delete the pods that fail: their files keep the mode",
+        ),
+        false if is_of_runtime && are_few(it.line) => (
+            "gives it and all containers fewer open files than the unit has (1048576)",
+            "; then delete the pods that fail: running containers keep the limit",
+        ),
+        false => ("changes its settings", ""),
     };
     let (path, unit) = (it.path, it.unit);
     let restart = match unit.ends_with(".slice") {
         true => String::new(),
-        false if is_of_runtime && are_few(it.line) => format!(
-            " && systemctl restart {unit}; then delete the pods that fail: running containers keep the limit"
-        ),
-        false if is_of_runtime && name == UMASK => format!(
-            " && systemctl restart {unit}; then delete the pods that fail: their files keep the mode"
-        ),
-        false => format!(" && systemctl restart {unit}"),
+        false => format!(" && systemctl restart {unit}{then}"),
     };
     Finding::new(
         format!("{path} overrides {unit} and {what}: it sets {name}"),

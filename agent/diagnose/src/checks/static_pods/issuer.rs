@@ -12,14 +12,23 @@ const KEYS: &str = "--service-account-jwks-uri=";
 /// What an issuer's keys are below of.
 const PATH: &str = "/openid/v1/jwks";
 
+/// All values of a flag, which may stand there several times.
+fn values<'a>(manifest: &'a Manifest<'_>, flag: &str) -> Vec<&'a str> {
+    let specs = manifest.spec().into_iter();
+    let containers = specs.flat_map(|spec| spec.items_of("containers"));
+    let values = containers.flat_map(words);
+    values.filter_map(|word| word.strip_prefix(flag)).collect()
+}
+
 /// The finding where no issuer is the one whose keys are published: somebody changed it, and tokens of before are refused.
 pub(super) fn changed(manifest: &Manifest<'_>) -> Option<Finding> {
-    let containers = manifest.spec()?.items_of("containers").iter();
-    let words: Vec<&str> = containers.flat_map(words).collect();
-    let all = |flag: &'static str| words.iter().filter_map(move |word| word.strip_prefix(flag));
-    let published = all(KEYS).next_back()?.strip_suffix(PATH)?;
-    let issuer = all(ISSUER).next()?;
-    if all(ISSUER).any(|one| one.trim_end_matches('/') == published) {
+    let published = values(manifest, KEYS).pop()?.strip_suffix(PATH)?;
+    let issuers = values(manifest, ISSUER);
+    let issuer = issuers.first()?;
+    if issuers
+        .iter()
+        .any(|one| one.trim_end_matches('/') == published)
+    {
         return None;
     }
     let path = manifest.path();
@@ -41,12 +50,11 @@ const REFUSED: &str = "err=\"invalid bearer token\"";
 pub(super) fn refused(node: &Node<'_>, manifest: &Manifest<'_>) -> Option<Finding> {
     const OFTEN: usize = 5;
     const LATE_MS: u64 = 3_600_000;
-    let containers = manifest.spec()?.items_of("containers").iter();
-    let words: Vec<&str> = containers.flat_map(words).collect();
-    let mut issuers = words.iter().filter_map(|word| word.strip_prefix(ISSUER));
-    let (issuer, None) = (issuers.next()?, issuers.next()) else {
+    let issuers = values(manifest, ISSUER);
+    let [issuer] = issuers.as_slice() else {
         return None;
     };
+    let is_of_last_hour = |line: &str| age_ms(line, node).is_some_and(|age| age < LATE_MS);
     let cluster = &node.record().ok()?.spec.as_ref()?.cluster;
     let former = format!("https://api.internal.{cluster}");
     if issuer.trim_end_matches('/') == former {
@@ -58,16 +66,14 @@ pub(super) fn refused(node: &Node<'_>, manifest: &Manifest<'_>) -> Option<Findin
     let lines = servers.flat_map(|pod| &pod.log);
     let refused: Vec<&String> = lines
         .filter(|line| line.contains(REFUSED))
-        .filter(|line| age_ms(line, node).is_some_and(|age| age < LATE_MS))
+        .filter(|line| is_of_last_hour(line))
         .collect();
     let last = refused.last().filter(|_| refused.len() >= OFTEN)?;
     // A stranger with a wrong token is refused, too.
     let of_pods = node.pods().filter(|pod| pod.namespace == "kube-system");
     let of_pods = of_pods.flat_map(|pod| &pod.log);
     let mut clients = node.journal("kubelet.service").iter().chain(of_pods);
-    clients.find(|line| {
-        line.contains("nauthorized") && age_ms(line, node).is_some_and(|age| age < LATE_MS)
-    })?;
+    clients.find(|line| line.contains("nauthorized") && is_of_last_hour(line))?;
     let path = manifest.path();
     let finding = Finding::new(
         format!(
