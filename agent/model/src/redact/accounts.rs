@@ -2,7 +2,7 @@
 //! the kernel's audit and of TLS have in base 16.
 
 use super::handed::LONGEST;
-use super::opaque::is_odd;
+use super::opaque::{count_changes, is_odd};
 use super::scrub::surely_holds_secret;
 use super::shape::run;
 use std::ops::Range;
@@ -21,6 +21,18 @@ fn is_odd_word(word: &str) -> bool {
     is_odd(word) && !is_name
 }
 
+/// `ec2:AssignIpv6Addresses`, an action that a policy of AWS allows: words that begin with capitals.
+fn is_action(service: &str, action: &str) -> bool {
+    let is_of_service = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-';
+    let capitals = action.bytes().filter(u8::is_ascii_uppercase).count();
+    service.bytes().all(is_of_service)
+        && action.bytes().all(|b| b.is_ascii_alphanumeric())
+        && action.starts_with(|c: char| c.is_ascii_uppercase())
+        && action.ends_with(|c: char| c.is_ascii_lowercase())
+        && capitals >= 2
+        && count_changes(action.as_bytes()) * 2 <= action.len()
+}
+
 /// `allow user:secret`, `basicauth user secret`
 pub(super) fn of_account(text: &str, from: usize) -> Option<Range<usize>> {
     let rest = &text.as_bytes()[from..];
@@ -35,7 +47,7 @@ pub(super) fn of_account(text: &str, from: usize) -> Option<Range<usize>> {
     }
     let end = start + length_of_word(text, start);
     let secret = text.get(start..end)?;
-    is_odd_word(secret).then_some(start..end)
+    (is_odd_word(secret) && !is_action(&text[from..from + user], secret)).then_some(start..end)
 }
 
 /// `CLIENT_RANDOM id secret`, as TLS writes keys for those who debug it.

@@ -107,7 +107,7 @@ pub(super) fn find_handed(text: &str) -> Vec<Range<usize>> {
 }
 
 /// The last word of the line so many lines below, which says no more than what a session puts before it.
-fn line_below(text: &str, from: usize, number: usize) -> Option<Range<usize>> {
+pub(super) fn line_below(text: &str, from: usize, number: usize) -> Option<Range<usize>> {
     const MOST_SIGNS: usize = 4;
     let near = text.floor_char_boundary(from + LONGEST);
     let bytes = &text.as_bytes()[..near];
@@ -284,6 +284,8 @@ mod tests {
     fn other_lines_of_such_forms_stay() {
         for text in [
             "check_disk!20%!10%!/var",
+            "allow ec2:AssignIpv6Addresses on arn:aws:ec2:us-west-2:*:network-interface/eni-1",
+            "allow ec2:DescribeIpv6Pools",
             "check_ssh!node-1!22",
             "user=kube-system/app-1 verb=get",
             "<auth-user-pass>\nme",
