@@ -13,6 +13,9 @@ use std::ops::Range;
 /// Shorter words are names more often than secrets.
 const SHORTEST: usize = 20;
 
+/// Unless letters of both cases and digits change all the time.
+const SHORTEST_MIXED: usize = 12;
+
 /// Words of small letters and digits are, too.
 const SHORTEST_SMALL: usize = 24;
 
@@ -64,12 +67,46 @@ pub(super) fn find_unknown(text: &str) -> Vec<Range<usize>> {
             continue;
         }
         let length = run(&bytes[at..], is_of_word);
-        if length >= SHORTEST {
+        if length >= SHORTEST_MIXED {
             find_in_word(text, at..at + length, &mut found);
         }
         at += length.max(1);
     }
+    find_last_lines(text, &mut found);
     found
+}
+
+/// The last line of a block in base64 of which the lines before it were found: it is shorter than they are.
+fn find_last_lines(text: &str, found: &mut Vec<Range<usize>>) {
+    const SHORTEST: usize = 8;
+    const FULL: usize = 60;
+    let bytes = text.as_bytes();
+    let mut further = Vec::new();
+    for (number, place) in found.iter().enumerate() {
+        let begins = place.start == 0 || bytes[place.start - 1].is_ascii_whitespace();
+        let gap = run(&bytes[place.end..], |b| {
+            b == b'\n' || b == b' ' || b == b'\r'
+        });
+        let start = place.end + gap;
+        let is_next = found.get(number + 1).is_none_or(|next| next.start > start);
+        if place.len() < FULL || !begins || !is_next || !bytes[place.end..start].contains(&b'\n') {
+            continue;
+        }
+        let length = run(&bytes[start..], |b| {
+            b.is_ascii_alphanumeric() || b"+/=".contains(&b)
+        });
+        let ends = bytes
+            .get(start + length)
+            .is_none_or(|b| b"\r\n".contains(b));
+        let has_capital = bytes[start..start + length]
+            .iter()
+            .any(u8::is_ascii_uppercase);
+        if (SHORTEST..=place.len()).contains(&length) && ends && has_capital {
+            further.push(start..start + length);
+        }
+    }
+    found.extend(further);
+    found.sort_by_key(|place| place.start);
 }
 
 /// Up to where a block of PEM ends, or to behind its first words.
@@ -98,7 +135,7 @@ fn find_in_word(text: &str, word: Range<usize>, found: &mut Vec<Range<usize>>) {
         word.start += sign + 1;
     }
     let words = &text[word.clone()];
-    let is_public = words.len() < SHORTEST
+    let is_public = words.len() < SHORTEST_MIXED
         || is_path(words)
         || SSH.iter().any(|start| words.starts_with(start))
         || is_announced(&bytes[word.start.saturating_sub(48)..word.start])
@@ -184,10 +221,15 @@ fn is_random(words: &str) -> bool {
         count(u8::is_ascii_digit),
     );
     let length = words.len();
-    if length < SHORTEST || is_nearly_hex(words) || distinct(words) * 5 < length.min(40) * 2 {
+    let changes = count_changes(words.as_bytes());
+    if length < SHORTEST {
+        let are_all =
+            small >= 2 && capital >= 2 && digits >= 2 && small + capital + digits == length;
+        return length >= SHORTEST_MIXED && are_all && changes * 2 >= length;
+    }
+    if is_nearly_hex(words) || distinct(words) * 5 < length.min(40) * 2 {
         return false;
     }
-    let changes = count_changes(words.as_bytes());
     let mixed = small >= 3 && capital >= 3 && (digits >= 2 || length >= 32);
     let small_only = capital == 0 && length >= SHORTEST_SMALL && digits >= 4 && small >= 8;
     mixed && changes * 100 >= length * 40 || small_only && changes * 100 >= length * 33

@@ -1,6 +1,6 @@
 //! Keys that are written in groups, so that people can type them: of licences, and of a second factor.
 
-use super::shape::{apart, run};
+use super::shape::run;
 use std::ops::Range;
 
 /// What is said before such a key, in small letters.
@@ -63,58 +63,7 @@ pub(super) fn find_groups(text: &str) -> Vec<Range<usize>> {
             Some(_) | None => at += first,
         }
     }
-    find_pairs(text, &mut found);
-    found.sort_by_key(|place| place.start);
-    apart(found)
-}
-
-/// Bytes of a key, each two digits of base 16, over as many lines as they have: `priv:\n    3f:9a:…`.
-fn find_pairs(text: &str, found: &mut Vec<Range<usize>>) {
-    const MARKS: [&str; 4] = ["priv:", "MK dump:", "rivate key:", "rivateExponent:"];
-    const FEWEST: usize = 8;
-    const LONGEST: usize = 4 << 10;
-    let bytes = text.as_bytes();
-    for mark in MARKS {
-        for (at, mark) in text.match_indices(mark) {
-            let mut start = at + mark.len();
-            let end = bytes.len().min(start + LONGEST);
-            let is_gap = |b: u8| b.is_ascii_whitespace() || b"#\"',\\".contains(&b);
-            loop {
-                start += run(&bytes[start..end], is_gap);
-                // An escaped line break.
-                start +=
-                    usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
-                start += run(&bytes[start..end.max(start)], |b| b == b' ');
-                let length = length_of_pairs(&bytes[start..end.max(start)]);
-                if length < 3 * FEWEST - 1 {
-                    break;
-                }
-                found.push(start..start + length);
-                start += length;
-            }
-        }
-    }
-}
-
-/// How long a run of pairs of digits is, each with a colon or a blank behind it.
-fn length_of_pairs(bytes: &[u8]) -> usize {
-    let is_pair = |three: &&[u8]| {
-        three[..2].iter().all(u8::is_ascii_hexdigit)
-            && three.get(2).is_none_or(|b| b": \n\r\"\\".contains(b))
-    };
-    let pairs = bytes
-        .chunks(3)
-        .take_while(|three| three.len() >= 2 && is_pair(three));
-    let ends = |three: &&[u8]| matches!(three.get(2), Some(b':' | b' '));
-    let mut length = 0;
-    for three in pairs {
-        length += 2;
-        if !ends(&three) {
-            return length;
-        }
-        length += 1;
-    }
-    length.saturating_sub(1)
+    found
 }
 
 /// Where the groups end that begin here, if there are three and more of one length.

@@ -1,5 +1,6 @@
 //! Secrets in what a client says to a server: `AUTH user secret`, `PASS secret`, `LOGIN user secret`.
 
+use super::line::length_of_break;
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
 use super::quote::quoted;
@@ -40,6 +41,9 @@ pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
             {
                 return None;
             }
+            if let Some(last) = last_in_bulk(text, end) {
+                return Some(last);
+            }
             let words = words_of_line(text, end);
             let last = words.last()?.clone();
             let first = &text[words[0].clone()];
@@ -52,7 +56,64 @@ pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
             let is_secret = is_odd(said) && !said.contains('=') || is_opaque(said, true);
             (is_short && is_secret).then_some(last)
         });
-    apart(found.collect())
+    let mut found: Vec<Range<usize>> = found.collect();
+    find_in_lists_of_access(text, &mut found);
+    apart(found)
+}
+
+/// The last word of a command of Redis as it is sent, with its length before each word: `AUTH`, `$7`, `session`, `$6`, `secret`.
+fn last_in_bulk(text: &str, from: usize) -> Option<Range<usize>> {
+    const MOST_WORDS: usize = 2;
+    let bytes = &text.as_bytes()[..text.floor_char_boundary(from + LONGEST_LINE)];
+    let mut last = None;
+    let mut at = from;
+    for _ in 0..MOST_WORDS {
+        at += length_of_breaks(&bytes[at..]);
+        let digits = match bytes.get(at) {
+            Some(b'$') => run(&bytes[at + 1..], |b| b.is_ascii_digit()),
+            _ => 0,
+        };
+        let broken = length_of_breaks(&bytes[(at + 1 + digits).min(bytes.len())..]);
+        if digits == 0 || broken == 0 {
+            return last;
+        }
+        at += 1 + digits + broken;
+        let length = run(&bytes[at..], |b| {
+            b.is_ascii_graphic() && !b"\"\\".contains(&b)
+        });
+        if length > 0 {
+            last = Some(at..at + length);
+        }
+        at += length;
+    }
+    last
+}
+
+/// How long a row of line breaks is, escaped or not.
+fn length_of_breaks(bytes: &[u8]) -> usize {
+    let mut length = 0;
+    loop {
+        match length_of_break(&bytes[length..]) {
+            0 => return length,
+            more => length += more,
+        }
+    }
+}
+
+/// `ACL SETUSER name on >secret`, and a digest behind `#`.
+fn find_in_lists_of_access(text: &str, found: &mut Vec<Range<usize>>) {
+    for (at, mark) in text.match_indices("SETUSER") {
+        let start = at + mark.len();
+        let near = &text[start..text.floor_char_boundary(start + LONGEST_LINE)];
+        let line = near.split('\n').next().unwrap_or_default();
+        let mut from = start;
+        for word in line.split([' ', '"', '\'', '\\']) {
+            if word.starts_with(['>', '#']) && word.len() > 4 {
+                found.push(from + 1..from + word.len());
+            }
+            from += word.len() + 1;
+        }
+    }
 }
 
 /// The words up to the end of the line, or of the text in quotes that the command stands in; at most four.

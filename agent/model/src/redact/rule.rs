@@ -3,9 +3,9 @@
 use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
-    columns, command, compare, credential, directive, encoded, entropy, environment, foreign,
-    groups, handed, links, login, manifest, marked, markup, name, pem, phrase, protocol, sentence,
-    shape, url, vendor,
+    chosen, columns, command, compare, credential, directive, encoded, entropy, environment,
+    foreign, groups, handed, hex, links, login, manifest, marked, markup, name, pem, phrase,
+    protocol, sentence, shape, shown, url, vendor,
 };
 use std::ops::Range;
 
@@ -159,12 +159,17 @@ pub const RULES: &[Rule] = &[
             Shape(handed::find_handed),
             Shape(marked::find_marked),
             Shape(protocol::find_in_protocols),
+            Shape(shown::find_shown),
         ],
     },
     Rule {
         name: "recovery-phrase",
-        purpose: "phrases that restore a wallet, codes that replace a second factor, and keys in groups that people type",
-        finds: &[Shape(phrase::find_phrases), Shape(groups::find_groups)],
+        purpose: "phrases that restore a wallet, codes that replace a second factor, and keys in groups or in base 16",
+        finds: &[
+            Shape(phrase::find_phrases),
+            Shape(groups::find_groups),
+            Shape(hex::find_numbers),
+        ],
     },
     Rule {
         name: "unit-environment",
@@ -233,8 +238,8 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "unknown",
-        purpose: "words that chance made, in places that tell nothing of them: a guess",
-        finds: &[Last(entropy::find_unknown)],
+        purpose: "words that chance made, or that people choose as passwords, in places that tell nothing of them: a guess",
+        finds: &[Last(entropy::find_unknown), Last(chosen::find_chosen)],
     },
 ];
 

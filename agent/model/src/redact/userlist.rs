@@ -92,7 +92,7 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
         if said.len() <= LONGEST_LINE {
             let words = words_of(said);
             let place = match words.as_slice() {
-                [_, _, secret, last] if has_chap && &said[last.clone()] == "*" => {
+                [_, server, secret, last] if has_chap && has_any(said, [server, last]) => {
                     Some(secret.clone())
                 }
                 [_, sign, secret] if is_of_admins && &said[sign.clone()] == "=" => {
@@ -110,6 +110,11 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Whether one of these words stands for any server or any address.
+fn has_any(line: &str, words: [&Range<usize>; 2]) -> bool {
+    words.into_iter().any(|word| &line[word.clone()] == "*")
+}
+
 /// The secret among the words of a line, if the line has the form of one of a list.
 fn secret_among<'words>(line: &str, words: &'words [Range<usize>]) -> Option<&'words Range<usize>> {
     const PLACES: [&str; 7] = ["for", "of", "to", "from", "on", "by", "in"];
@@ -123,7 +128,11 @@ fn secret_among<'words>(line: &str, words: &'words [Range<usize>]) -> Option<&'w
         {
             Some(secret)
         }
-        [_, any, secret, last] if said(any) == "*" && said(last) == "*" && is_odd(said(secret)) => {
+        [_, any, secret, last]
+            if said(any) == "*"
+                && is_odd(said(secret))
+                && (said(last) == "*" || said(last).split('.').count() == 4) =>
+        {
             Some(secret)
         }
         [.., number, kind, secret]

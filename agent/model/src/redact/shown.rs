@@ -1,0 +1,100 @@
+//! What a command prints whose output is a secret: the line below it, in a session that somebody recorded.
+
+use super::handed::line_below;
+use super::marks::Marks;
+use super::opaque::{is_odd, is_opaque};
+use super::shape::apart;
+use std::ops::Range;
+use std::sync::LazyLock;
+
+/// Commands, or parts of them, that print a secret and nothing else.
+static MARKS: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        "get secret",
+        "get secrets",
+        "get-secret-value",
+        "get-parameter",
+        "get-login-password",
+        "print-access-token",
+        "print-identity-token",
+        "get-access-token",
+        "create token",
+        "token create",
+        "generate-token",
+        "vault kv get",
+        "vault read",
+        "op read",
+        "pass show",
+        "unlock-key",
+        "join-token",
+        "openssl rand",
+        "/dev/urandom",
+        "pwgen",
+        "wg genkey",
+        "wg genpsk",
+        "sops -d",
+        "sops --decrypt",
+        "ansible-vault view",
+        "find-generic-password",
+        "secret-tool lookup",
+        "bw get password",
+        "base64 -d",
+        "base64 --decode",
+        "systemd-creds decrypt",
+        "versions access",
+    ])
+});
+
+pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
+    // Breaks that the command itself has in quotes, as in a template.
+    const MOST_LINES: usize = 3;
+    let mut found = Vec::new();
+    for (at, _, mark) in MARKS.places_in(text) {
+        let from = at + mark.len();
+        let is_kept = text[..at].ends_with("$(") || text[..at].ends_with('`');
+        let below = (1..=MOST_LINES).filter_map(|number| line_below(text, from, number));
+        let secret = below.filter(|_| !is_kept).find(|place| {
+            let word = &text[place.clone()];
+            (is_odd(word) || is_opaque(word, false)) && !word.contains('{')
+        });
+        found.extend(secret);
+    }
+    apart(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn what_a_command_prints_is_masked() {
+        for (text, scrubbed) in [
+            (
+                "$ kubectl get secret a -o jsonpath={.data.x} | base64 -d\nhunter2x",
+                "$ kubectl get secret a -o jsonpath={.data.x} | base64 -d\n***",
+            ),
+            (
+                "# kubectl -n a get secret b -o go-template='{{.data.x}}{{\"\\n\"}}'\nhunter2x\n# ls",
+                "# kubectl -n a get secret b -o go-template='{{.data.x}}{{\"\\n\"}}'\n***\n# ls",
+            ),
+            (
+                "$ op read op://a/b/c\nhunter2x",
+                "$ op read op://a/b/c\n***",
+            ),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn what_others_print_stays() {
+        for text in [
+            "$ kubectl get secret a\nNAME TYPE DATA AGE\na Opaque 1 4m2s",
+            "x=$(op read op://a/b/c)\nnode1ab",
+            "$ kubectl get secrets\nNo resources found",
+        ] {
+            assert_eq!(scrub(text), text);
+        }
+    }
+}
