@@ -153,13 +153,47 @@ pub(super) fn in_hex(text: &str, at: usize, from: usize) -> Option<Range<usize>>
     if text[at..].starts_with(" data=") {
         return near.contains("type=TTY").then_some(place);
     }
+    surely_holds_secret(&decoded(&rest[..length])).then_some(place)
+}
+
+/// What digits of base 16 stand for.
+fn decoded(digits: &[u8]) -> String {
     let digit = |b: u8| char::from(b).to_digit(16).unwrap_or_default();
-    let decoded: String = rest[..length]
-        .chunks(2)
+    digits
+        .chunks_exact(2)
         .filter_map(|pair| u8::try_from(digit(pair[0]) * 16 + digit(pair[1])).ok())
         .map(|byte| if byte == 0 { ' ' } else { char::from(byte) })
-        .collect();
-    surely_holds_secret(&decoded).then_some(place)
+        .collect()
+}
+
+/// `a0="mysql" a1=2D70…`: arguments of a command, of which the kernel writes those with a blank in base 16.
+pub(super) fn find_in_command(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+    let near = &text[from..text.floor_char_boundary(from + 4 * LONGEST)];
+    let line = near.split('\n').next().unwrap_or_default();
+    let (mut command, mut encoded) = (String::new(), Vec::new());
+    let mut start = from;
+    for word in line.split(' ') {
+        let argument = word.split_once('=').filter(|(name, _)| {
+            name.strip_prefix('a')
+                .is_some_and(|number| number.parse::<u16>().is_ok())
+        });
+        if let Some((name, value)) = argument {
+            let is_hex = value.len() >= 4 && value.bytes().all(|b| b.is_ascii_hexdigit());
+            if is_hex {
+                let begin = start + name.len() + 1;
+                encoded.push(begin..begin + value.len());
+                // A blank within it would part it.
+                command.push_str(&decoded(value.as_bytes()).replace(' ', "_"));
+            } else {
+                command.push_str(value.trim_matches(['"', '\\']));
+            }
+            command.push(' ');
+        }
+        start += word.len() + 1;
+    }
+    if !encoded.is_empty() && surely_holds_secret(&command) {
+        found.extend(encoded);
+    }
 }
 
 /// `check_name!user!secret`, as Nagios parts arguments; returns where they end.

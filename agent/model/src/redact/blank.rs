@@ -40,7 +40,14 @@ fn is_long_word(next: &[u8]) -> bool {
 }
 
 pub(super) fn length_of_verb(bytes: &[u8], start: usize) -> usize {
-    let verbs: [&[u8]; 4] = [b"is ", b"was ", b"is: ", b"set to "];
+    let verbs: [&[u8]; 6] = [
+        b"is now ",
+        b"is ",
+        b"was ",
+        b"is: ",
+        b"set to ",
+        b"changed to ",
+    ];
     let next = &bytes[start + 1..];
     let verb = verbs.iter().find(|verb| begins(next, verb));
     verb.map_or(0, |verb| verb.len())

@@ -18,7 +18,9 @@ pub(super) fn of_call(text: &str, open: usize, quote: usize) -> Option<Range<usi
         .next()
         .unwrap_or_default();
     let only = quote + first.start..quote + first.end;
-    let is_only = [b"password".as_slice(), b"passwd", b"passphrase", b"crypt"].contains(&call);
+    let is_only = ["password", "passwd", "passphrase", "crypt", "pwd"]
+        .iter()
+        .any(|name| call.eq_ignore_ascii_case(name.as_bytes()));
     if is_only && is_odd(text.get(only.clone())?) {
         return Some(only);
     }

@@ -1,6 +1,8 @@
 //! Words as people choose them for passwords, in places that tell nothing of them: letters of both cases, digits, and a sign
 //! that names have not, such as `Plum!tree42X`. Like all of what is unknown, a guess.
 
+use super::base64::decode_text;
+use super::entropy::{is_announced, length_of_block};
 use super::opaque::count_changes;
 use super::shape::run;
 use std::ops::Range;
@@ -42,6 +44,85 @@ pub(super) fn find_chosen(text: &str) -> Vec<Range<usize>> {
     found
 }
 
+/// Parts of names that have digits between letters.
+const NAMES: [&str; 22] = [
+    "k8s", "i18n", "l10n", "e2e", "p2p", "x86", "s3fs", "ipv4", "ipv6", "utf8", "ec2", "base64",
+    "sha256", "http2", "oauth2", "amd64", "arm64", "chacha20", "ed25519", "x509", "v1beta1",
+    "v1alpha1",
+];
+
+/// Words of letters of both cases with digits among them, as in `b4ltiskHav31` and `Wb3_kolTz81Ax`.
+pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
+    const LONGEST: usize = 24;
+    let bytes = text.as_bytes();
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
+    let mut found = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at..].starts_with(b"-----BEGIN ") {
+            at += length_of_block(&text[at..]);
+            continue;
+        }
+        let length = run(&bytes[at..], is_part);
+        let (start, end) = (at, at + length);
+        at = end + 1;
+        if length < SHORTEST {
+            continue;
+        }
+        let word = &text[start..end];
+        let words = word.trim_end_matches(['.', '-']);
+        if !(SHORTEST..=LONGEST).contains(&words.len()) {
+            continue;
+        }
+        let begins = start == 0 || !b"/&?%[$\\@+#".contains(&bytes[start - 1]);
+        let ends = bytes.get(end).is_none_or(|b| !b"/([=<%&:@+".contains(b));
+        if begins
+            && ends
+            && words.split('.').any(is_odd_part)
+            && decode_text(words.as_bytes()).is_none()
+            && !is_announced(&bytes[..start])
+        {
+            found.push(start..start + words.len());
+        }
+    }
+    found
+}
+
+/// Whether digits and letters of both cases change within it more than in names.
+fn is_odd_part(part: &str) -> bool {
+    const SHORTEST: usize = 6;
+    let has = |is: fn(&u8) -> bool| part.bytes().any(|b| is(&b));
+    let is_mixed =
+        has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && has(u8::is_ascii_uppercase);
+    if !is_mixed || part.starts_with("0x") {
+        return false;
+    }
+    // A version, or the number of one of many.
+    let part = part.trim_end_matches(|c: char| c.is_ascii_digit() || "-_".contains(c));
+    let small = part.to_ascii_lowercase();
+    let named = NAMES
+        .iter()
+        .map(|name| name.len() * small.matches(name).count())
+        .sum::<usize>();
+    if part.len() < SHORTEST || named > 0 {
+        return false;
+    }
+    let bytes = part.as_bytes();
+    let between = (1..bytes.len()).any(|at| {
+        bytes[at].is_ascii_lowercase()
+            && bytes[at - 1].is_ascii_digit()
+            && bytes[..at]
+                .iter()
+                .rev()
+                .find(|b| !b.is_ascii_digit())
+                .is_some_and(u8::is_ascii_alphabetic)
+    });
+    let changes = count_changes(bytes);
+    let has_digit = bytes.iter().any(u8::is_ascii_digit);
+    has_digit
+        && (between && changes >= 4 || changes >= FEWEST_CHANGES && changes * 2 >= bytes.len())
+}
+
 fn is_of_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || SIGNS.contains(&byte)
@@ -79,6 +160,13 @@ mod tests {
             ("`Plum!tree42X`", "`***`"),
             ("bound \\20Vq3!heronCliff62\", 62)", "bound \\***\", 62)"),
             ("got Kd9$plumTree4 from it", "got *** from it"),
+            ("Parameter is b4ltiskHav31.", "Parameter is ***."),
+            (
+                "USER db2inst1 USING gl4zenB0omgaarD",
+                "USER db2inst1 USING ***",
+            ),
+            ("OPER Wb3_kolTz81Ax'", "OPER ***'"),
+            ("|  Value |  Qr9_sMelt.ovn2  |", "|  Value |  ***  |"),
         ] {
             assert_eq!(scrub(text), scrubbed);
             assert_eq!(scrub(scrubbed), scrubbed);
@@ -95,6 +183,10 @@ mod tests {
             "5.15.0-1031~20.04.1-Ubuntu",
             "https://a.example/x#Section2B",
             "lib2@v1.2.3Beta",
+            "DataSourceEc2Local ChaCha20-Poly1305 22-Nov-2026 CoreDNS-1.12.4 K8s-driven",
+            "core.v1.PodSpec policy/v1beta1.Eviction SSL_OP_NO_TLSv1_2 CgroupV2Path",
+            "Mesh_10_0_1_21 EC2NodeClass AssignPodIPv4Address Apache-2.0-only X-Amz-Id-2",
+            "0x7FF0006D0AB1C2 TLSv1.3 AES256-GCM-SHA384 Rocky-Linux-9 en_US.UTF-8 GzipBase64",
         ] {
             assert_eq!(scrub(text), text);
         }

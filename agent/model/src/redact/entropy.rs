@@ -110,7 +110,7 @@ fn find_last_lines(text: &str, found: &mut Vec<Range<usize>>) {
 }
 
 /// Up to where a block of PEM ends, or to behind its first words.
-fn length_of_block(text: &str) -> usize {
+pub(super) fn length_of_block(text: &str) -> usize {
     let near = &text[..text.floor_char_boundary(LONGEST_BLOCK)];
     near.find("-----END ").map_or(11, |end| end + 9)
 }
@@ -138,7 +138,7 @@ fn find_in_word(text: &str, word: Range<usize>, found: &mut Vec<Range<usize>>) {
     let is_public = words.len() < SHORTEST_MIXED
         || is_path(words)
         || SSH.iter().any(|start| words.starts_with(start))
-        || is_announced(&bytes[word.start.saturating_sub(48)..word.start])
+        || is_announced(&bytes[..word.start])
         || decode_text(words.as_bytes()).is_some()
         || is_certificate(words)
         || is_of_web_key(&bytes[..word.start])
@@ -176,7 +176,9 @@ fn is_name(part: &str) -> bool {
             || part.bytes().all(|b| b.is_ascii_uppercase()))
 }
 
-fn is_announced(before: &[u8]) -> bool {
+/// Whether what stands before a word says that it is public.
+pub(super) fn is_announced(before: &[u8]) -> bool {
+    let before = &before[before.len().saturating_sub(48)..];
     let said: Vec<u8> = before
         .rsplit(|b| *b == b'\n')
         .next()

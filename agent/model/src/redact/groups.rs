@@ -105,11 +105,15 @@ fn is_key(text: &str, key: Range<usize>, length: usize) -> bool {
         && has_digit
         && (is_large || is_small)
         && tells(&OF_FACTORS);
+    // A key of systemd to recover a disk, in letters that all keyboards have at one place.
+    let of_disk = length == LONGEST_GROUP
+        && groups().count() == 8
+        && said.bytes().all(|b| b"cbdefghijklnrtuv-".contains(&b));
     let of_licence = said.contains('-')
         && is_large
         && (has_letter || groups().count() >= 4)
         && tells(&OF_LICENCES);
-    of_factor || of_licence
+    of_factor || of_licence || of_disk
 }
 
 #[cfg(test)]
@@ -126,6 +130,10 @@ mod tests {
             (
                 "product key KDWQX-83921-PLMNB-44017-ZZTRV is used",
                 "product key *** is used",
+            ),
+            (
+                "    gceehfuk-chenujuk-ciuicbth-ivhhbenc-fdfhejed-klcifjdf-jenehidi-jtgbuhni",
+                "    ***",
             ),
             (
                 "activation number 48213-99120-77314-00218 accepted",

@@ -2,8 +2,8 @@
 //! users: `auth-user-pass`, `334 UGFzc3dvcmQ6`, `check_db!user!secret`, `{PLAIN}secret`.
 
 use super::accounts::{
-    behind_address, behind_parameter, behind_slash, find_accounts, find_arguments, in_hex,
-    of_account, of_macro, of_session,
+    behind_address, behind_parameter, behind_slash, find_accounts, find_arguments, find_in_command,
+    in_hex, of_account, of_macro, of_session,
 };
 use super::credential::is_masked;
 use super::line::length_of_break;
@@ -49,6 +49,7 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "$USER",
         "wpa_psk",
         "proctitle=",
+        "type=EXECVE ",
         " data=",
         "user \"",
         "user '",
@@ -79,6 +80,7 @@ pub(super) fn find_handed(text: &str) -> Vec<Range<usize>> {
             "form-data; name=" => found.extend(field_of_form(text, from)),
             "literals:" => behind = find_literals(text, at, from, &mut found),
             "&p=" => found.extend(behind_parameter(text, at, from)),
+            "type=EXECVE " => find_in_command(text, from, &mut found),
             "proctitle=" | " data=" => found.extend(in_hex(text, at, from)),
             "allow " | "auth " | "users: " | "basicauth " => found.extend(of_account(text, from)),
             "CLIENT_RANDOM " | "_SECRET " | "_TRAFFIC_SECRET_0 " => {

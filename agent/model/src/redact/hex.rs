@@ -9,6 +9,7 @@ pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
     find_long(text, &mut found);
     find_identities(text, &mut found);
     find_of_agents(text, &mut found);
+    find_marked(text, &mut found);
     apart(found)
 }
 
@@ -119,6 +120,47 @@ fn find_identities(text: &str, found: &mut Vec<Range<usize>>) {
             && length_of_number(text, start) == LENGTH
         {
             found.push(start..start + LENGTH);
+        }
+    }
+}
+
+/// What stands behind a mark of one program: a key of a hidden service of Tor, the key of a swarm of IPFS, a hash of SMB.
+fn find_marked(text: &str, found: &mut Vec<Range<usize>>) {
+    const SHORTEST: usize = 32;
+    let bytes = text.as_bytes();
+    for mark in [
+        ":descriptor:x25519:",
+        "/base16/",
+        "XXXX:",
+        "aad3b435b51404eeaad3b435b51404ee:",
+    ] {
+        for (at, mark) in text.match_indices(mark) {
+            let mut start = at + mark.len();
+            // The key of a swarm has a line of its own.
+            start += run(&bytes[start..], |b| {
+                b.is_ascii_whitespace() || b"\\\",".contains(&b)
+            })
+            .min(32);
+            start +=
+                usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
+            start += run(&bytes[start..], |b| b == b' ').min(32);
+            let length = run(&bytes[start..], |b| b.is_ascii_alphanumeric());
+            if length >= SHORTEST {
+                found.push(start..start + length);
+            }
+        }
+    }
+    // `'crypt' => ['key' => '…']`, as of Magento.
+    for (at, mark) in text.match_indices("crypt") {
+        let near = &text[at..text.floor_char_boundary(at + mark.len() + 32)];
+        let Some(key) = near.find("key") else {
+            continue;
+        };
+        let start = at + key + 3;
+        let start = start + run(&bytes[start..], |b| b" '\"=>:\\".contains(&b)).min(16);
+        let length = length_of_number(text, start);
+        if length >= SHORTEST {
+            found.push(start..start + length);
         }
     }
 }

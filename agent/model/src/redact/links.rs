@@ -123,7 +123,10 @@ pub(super) fn find_in_links(text: &str) -> Vec<Range<usize>> {
             // A server puts its own name behind a session's.
             let said = word.split('.').next().unwrap_or_default();
             let is_of_session = mark.ends_with('=') && said.len() >= 16 && is_secret(said);
-            if is_secret(word) || is_of_session {
+            // `/t/xk-123e4567-e89b-12d3-a456-426614174000/`
+            let id = word.split_once('-').map_or("", |(_, id)| id);
+            let is_of_channel = mark == "/t/" && is_uuid(id);
+            if is_secret(word) || is_of_session || is_of_channel {
                 found.push(start..start + length);
             }
             start += length.max(1);

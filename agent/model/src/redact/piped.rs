@@ -101,7 +101,7 @@ fn is_read_in_trace(text: &str, from: usize, words: &[Range<usize>]) -> bool {
     let word = |place: &Range<usize>| &text[place.clone()];
     let is_alone = match words {
         // Nobody ends a message so.
-        [flag, only] => word(flag) == "-n" && !word(only).contains(' '),
+        [flag, only] => ["-n", "%s", "%s\\n"].contains(&word(flag)) && !word(only).contains(' '),
         [only] => is_odd(word(only)),
         _ => false,
     };

@@ -58,6 +58,7 @@ pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
         });
     let mut found: Vec<Range<usize>> = found.collect();
     find_in_lists_of_access(text, &mut found);
+    find_in_dumps(text, &mut found);
     apart(found)
 }
 
@@ -96,6 +97,35 @@ fn length_of_breaks(bytes: &[u8]) -> usize {
         match length_of_break(&bytes[length..]) {
             0 => return length,
             more => length += more,
+        }
+    }
+}
+
+/// `C="secret" GetRequest(28)`, as tcpdump shows SNMP, and `chan_10 <- D secret`, as the agent of GnuPG shows a passphrase.
+fn find_in_dumps(text: &str, found: &mut Vec<Range<usize>>) {
+    const NEAR: usize = 64;
+    const REQUESTS: [&str; 6] = ["Get", "Set", "V2", "Trap", "Inform", "Response"];
+    for (at, mark) in text.match_indices("C=\"") {
+        let start = at + mark.len();
+        let near = &text[start..text.floor_char_boundary(start + NEAR)];
+        if let Some((secret, behind)) = near.split_once('"')
+            && REQUESTS
+                .iter()
+                .any(|request| behind.trim_start().starts_with(request))
+        {
+            found.push(start..start + secret.len());
+        }
+    }
+    for mark in [" <- D ", " -> D "] {
+        for (at, mark) in text.match_indices(mark) {
+            let before = &text[text.ceil_char_boundary(at.saturating_sub(NEAR))..at];
+            let start = at + mark.len();
+            let length = run(&text.as_bytes()[start..], |b| {
+                b.is_ascii_graphic() && !b"\"\\".contains(&b)
+            });
+            if before.contains("chan_") && length >= 4 {
+                found.push(start..start + length);
+            }
         }
     }
 }

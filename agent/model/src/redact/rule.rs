@@ -239,7 +239,11 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "unknown",
         purpose: "words that chance made, or that people choose as passwords, in places that tell nothing of them: a guess",
-        finds: &[Last(entropy::find_unknown), Last(chosen::find_chosen)],
+        finds: &[
+            Last(entropy::find_unknown),
+            Last(chosen::find_chosen),
+            Last(chosen::find_odd),
+        ],
     },
 ];
 

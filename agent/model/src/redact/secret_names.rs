@@ -63,6 +63,9 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "falconcid",
     "oinkcode",
     "privkey",
+    "macaroon",
+    "symmkey",
+    "symmetrickey",
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.

@@ -247,7 +247,7 @@ fn first_below(text: &str, start: usize) -> Option<usize> {
 }
 
 /// A host, a file or an account is what the sentence speaks of, and not the secret.
-fn is_address(word: &str) -> bool {
+pub(super) fn is_address(word: &str) -> bool {
     word.contains('@') && word.contains('.')
         || [
             ".conf",

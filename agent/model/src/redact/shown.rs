@@ -3,7 +3,7 @@
 use super::handed::line_below;
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
-use super::shape::apart;
+use super::shape::{apart, run};
 use std::ops::Range;
 use std::sync::LazyLock;
 
@@ -59,7 +59,23 @@ pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
         });
         found.extend(secret);
     }
+    for (at, mark) in text.match_indices("SecureString") {
+        found.extend(value_of_parameter(text, at + mark.len()));
+    }
     apart(found)
+}
+
+/// The value of a parameter of Systems Manager, in JSON or in a table.
+fn value_of_parameter(text: &str, from: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 256;
+    let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    let name = near.find("Value")? + "Value".len();
+    let gap = run(&near.as_bytes()[name..], |b| b" \t|:\"\\".contains(&b));
+    let start = from + name + gap;
+    let length = run(&text.as_bytes()[start..], |b| {
+        b.is_ascii_graphic() && !b"\"\\|".contains(&b)
+    });
+    (gap > 0 && length >= 4).then_some(start..start + length)
 }
 
 #[cfg(test)]
@@ -76,6 +92,10 @@ mod tests {
             (
                 "# kubectl -n a get secret b -o go-template='{{.data.x}}{{\"\\n\"}}'\nhunter2x\n# ls",
                 "# kubectl -n a get secret b -o go-template='{{.data.x}}{{\"\\n\"}}'\n***\n# ls",
+            ),
+            (
+                "||  Type  |  SecureString  ||\n||  Value  |  hunter  ||",
+                "||  Type  |  SecureString  ||\n||  Value  |  ***  ||",
             ),
             (
                 "$ op read op://a/b/c\nhunter2x",
