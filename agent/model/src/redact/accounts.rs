@@ -128,6 +128,24 @@ pub(super) fn behind_slash(text: &str, from: usize) -> Option<Range<usize>> {
     (is_user && is_odd_word(secret)).then(|| from + user.len() + 1..from + length)
 }
 
+/// `DOMAIN\user%secret`
+pub(super) fn find_of_domains(text: &str, found: &mut Vec<Range<usize>>) {
+    for (at, sign) in text.match_indices('%') {
+        let before = text.as_bytes()[..at].iter().rev().take(64);
+        let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
+        let user = before.take_while(is_name).count();
+        let is_of_domain = user > 0 && text.as_bytes()[..at - user].ends_with(b"\\");
+        let start = at + sign.len();
+        if is_of_domain {
+            let end = start + length_of_word(text, start);
+            let secret = &text[start..end];
+            if is_odd(secret) || secret.contains(|c: char| c.is_ascii_punctuation() && c != '%') {
+                found.push(start..end);
+            }
+        }
+    }
+}
+
 /// `?u=user&p=secret`
 pub(super) fn behind_parameter(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     let near = &text[text.ceil_char_boundary(at.saturating_sub(64))..at];

@@ -7,7 +7,7 @@
 use super::base64::{decode, decode_text};
 use super::harmless::is_path;
 use super::opaque::count_changes;
-use super::shape::run;
+use super::shape::{apart, run};
 use std::ops::Range;
 
 /// Shorter words are names more often than secrets.
@@ -15,6 +15,9 @@ const SHORTEST: usize = 20;
 
 /// Unless letters of both cases and digits change all the time.
 const SHORTEST_MIXED: usize = 12;
+
+/// Or letters alone do.
+const SHORTEST_OF_LETTERS: usize = 16;
 
 /// Words of small letters and digits are, too.
 const SHORTEST_SMALL: usize = 24;
@@ -72,41 +75,42 @@ pub(super) fn find_unknown(text: &str) -> Vec<Range<usize>> {
         }
         at += length.max(1);
     }
-    find_last_lines(text, &mut found);
+    find_further_lines(text, &mut found);
     found
 }
 
-/// The last line of a block in base64 of which the lines before it were found: it is shorter than they are.
-fn find_last_lines(text: &str, found: &mut Vec<Range<usize>>) {
+/// The further lines of a block in base64 of which the lines before them were found; the last is shorter.
+fn find_further_lines(text: &str, found: &mut Vec<Range<usize>>) {
     const SHORTEST: usize = 8;
-    const FULL: usize = 60;
+    const FULL: usize = 56;
     let bytes = text.as_bytes();
     let mut further = Vec::new();
-    for (number, place) in found.iter().enumerate() {
-        let begins = place.start == 0 || bytes[place.start - 1].is_ascii_whitespace();
-        let gap = run(&bytes[place.end..], |b| {
-            b == b'\n' || b == b' ' || b == b'\r'
-        });
-        let start = place.end + gap;
-        let is_next = found.get(number + 1).is_none_or(|next| next.start > start);
-        if place.len() < FULL || !begins || !is_next || !bytes[place.end..start].contains(&b'\n') {
-            continue;
-        }
-        let length = run(&bytes[start..], |b| {
-            b.is_ascii_alphanumeric() || b"+/=".contains(&b)
-        });
-        let ends = bytes
-            .get(start + length)
-            .is_none_or(|b| b"\r\n".contains(b));
-        let has_capital = bytes[start..start + length]
-            .iter()
-            .any(u8::is_ascii_uppercase);
-        if (SHORTEST..=place.len()).contains(&length) && ends && has_capital {
+    for place in found.iter() {
+        let (mut end, mut full) = (place.end, place.len());
+        while full >= FULL {
+            let gap = run(&bytes[end..], |b| b.is_ascii_whitespace());
+            let start = end + gap;
+            let length = run(&bytes[start..], |b| {
+                b.is_ascii_alphanumeric() || b"+/=".contains(&b)
+            });
+            let ends = bytes
+                .get(start + length)
+                .is_none_or(|b| b"\r\n".contains(b));
+            let has_capital = bytes[start..start + length]
+                .iter()
+                .any(u8::is_ascii_uppercase);
+            let is_next = bytes[end..start].contains(&b'\n');
+            if !is_next || !ends || !has_capital || !(SHORTEST..=full).contains(&length) {
+                break;
+            }
             further.push(start..start + length);
+            end = start + length;
+            // The last line is a short one.
+            full = if length == full { full } else { 0 };
         }
     }
     found.extend(further);
-    found.sort_by_key(|place| place.start);
+    *found = apart(std::mem::take(found));
 }
 
 /// Up to where a block of PEM ends, or to behind its first words.
@@ -224,10 +228,14 @@ fn is_random(words: &str) -> bool {
     );
     let length = words.len();
     let changes = count_changes(words.as_bytes());
+    let are_all = small >= 2 && capital >= 2 && small + capital + digits == length;
+    let changes_often = are_all && changes * 2 >= length;
     if length < SHORTEST {
-        let are_all =
-            small >= 2 && capital >= 2 && digits >= 2 && small + capital + digits == length;
-        return length >= SHORTEST_MIXED && are_all && changes * 2 >= length;
+        return changes_often
+            && (digits >= 2 && length >= SHORTEST_MIXED || length >= SHORTEST_OF_LETTERS);
+    }
+    if changes_often && digits == 0 {
+        return true;
     }
     if is_nearly_hex(words) || distinct(words) * 5 < length.min(40) * 2 {
         return false;

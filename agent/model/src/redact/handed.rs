@@ -3,7 +3,7 @@
 
 use super::accounts::{
     behind_address, behind_parameter, behind_slash, find_accounts, find_arguments, find_in_command,
-    in_hex, of_account, of_macro, of_session,
+    find_of_domains, in_hex, of_account, of_macro, of_session,
 };
 use super::credential::is_masked;
 use super::line::length_of_break;
@@ -104,6 +104,7 @@ pub(super) fn find_handed(text: &str) -> Vec<Range<usize>> {
             }
         }
     }
+    find_of_domains(text, &mut found);
     found.retain(|place| !is_masked(&text[place.clone()]));
     apart(found)
 }

@@ -2,6 +2,7 @@
 //! program: `program <<< secret`.
 
 use super::arguments::words_after;
+use super::handed::line_below;
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
 use super::piped::reads_secret;
@@ -159,9 +160,17 @@ fn find_of_windows(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// The word behind `<<<`, where a program before it reads secrets.
+/// The word behind `<<<`, where a program before it reads secrets, or that on the line below `<<EOF`.
 fn find_here_strings(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("<<<").filter_map(|(at, sign)| {
+    let documents = text.match_indices("<<").filter_map(|(at, sign)| {
+        let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
+        let line = near.rsplit('\n').next().unwrap_or_default();
+        let behind = &text[at + sign.len()..];
+        let is_document =
+            behind.starts_with(|c: char| c.is_ascii_alphabetic() || "'\"-".contains(c));
+        (is_document && reads_secret(line)).then(|| line_below(text, at + sign.len(), 1))?
+    });
+    let words = text.match_indices("<<<").filter_map(|(at, sign)| {
         let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
         let line = near.rsplit('\n').next().unwrap_or_default();
         let start = at + sign.len();
@@ -180,7 +189,8 @@ fn find_here_strings(text: &str) -> impl Iterator<Item = Range<usize>> {
             && rest[word.start] != b'*'
             && rest[word.start] != b'$';
         is_secret.then_some(start + word.start..start + word.end)
-    })
+    });
+    words.chain(documents)
 }
 
 #[cfg(test)]

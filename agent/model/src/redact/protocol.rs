@@ -116,6 +116,14 @@ fn find_in_dumps(text: &str, found: &mut Vec<Range<usize>>) {
             found.push(start..start + secret.len());
         }
     }
+    for (at, mark) in text.match_indices(" simple: ") {
+        let near = &text[text.ceil_char_boundary(at.saturating_sub(NEAR))..at];
+        let start = at + mark.len();
+        let length = run(&text.as_bytes()[start..], |b| b.is_ascii_hexdigit());
+        if near.contains("authentication") && length >= 8 {
+            found.push(start..start + length);
+        }
+    }
     for mark in [" <- D ", " -> D "] {
         for (at, mark) in text.match_indices(mark) {
             let before = &text[text.ceil_char_boundary(at.saturating_sub(NEAR))..at];

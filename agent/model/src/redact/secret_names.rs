@@ -115,6 +115,7 @@ pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "pepper",
     "pat",
     "sas",
+    "ticket",
     "jwt",
     "bearer",
     "license",

@@ -45,6 +45,61 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
     ])
 });
 
+/// How names of files end that hold a secret and nothing else.
+static FILES: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        ".key",
+        ".keys",
+        ".psk",
+        ".secret",
+        ".secrets",
+        ".token",
+        ".pass",
+        ".passwd",
+        ".password",
+        ".cookie",
+        ".seed",
+        "/secret",
+        "/token",
+        "/password",
+        "/passphrase",
+        "_authenticator",
+        "auth_private",
+        "keyfile",
+        "key-file",
+        "_key",
+        "_token",
+        "_secret",
+        "_pass",
+        "-pass",
+        "-password",
+        "-token",
+        "-secret",
+        "_password",
+    ])
+});
+
+/// The line below the name of such a file, as `cat` and `head` show it: one long word.
+fn content_below(text: &str, from: usize) -> Option<Range<usize>> {
+    const FARTHEST: usize = 80;
+    const SHORTEST: usize = 12;
+    let near = &text[from..text.floor_char_boundary(from + FARTHEST)];
+    let (behind, _) = near.split_once(['\n', '\\'])?;
+    let behind = behind.trim_end_matches("<==");
+    let is_name = behind.is_empty() || behind.starts_with([' ', '\'', '"', ';', ')', ':']);
+    let place = line_below(text, from, 1).filter(|_| is_name && !behind.contains('='))?;
+    let word = &text[place.clone()];
+    let is_alone = word
+        .bytes()
+        .all(|b| b.is_ascii_alphanumeric() || b"+/=_-".contains(&b));
+    let is_path = word.contains('/') && word.starts_with(['/', '.']);
+    let is_capital = word
+        .bytes()
+        .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    let is_secret = is_opaque(word, true) || word.len() >= 16 && is_capital;
+    (is_alone && !is_path && word.len() >= SHORTEST && is_secret).then_some(place)
+}
+
 pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
     // Breaks that the command itself has in quotes, as in a template.
     const MOST_LINES: usize = 3;
@@ -58,6 +113,9 @@ pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
             (is_odd(word) || is_opaque(word, false)) && !word.contains('{')
         });
         found.extend(secret);
+    }
+    for (at, _, mark) in FILES.places_in(text) {
+        found.extend(content_below(text, at + mark.len()));
     }
     for (at, mark) in text.match_indices("SecureString") {
         found.extend(value_of_parameter(text, at + mark.len()));
@@ -94,6 +152,14 @@ mod tests {
                 "# kubectl -n a get secret b -o go-template='{{.data.x}}{{\"\\n\"}}'\n***\n# ls",
             ),
             (
+                "==> config/master.key <==\n0662b0c1f3a3a9dac565d39beb2503a7\n==> b <==",
+                "==> config/master.key <==\n***\n==> b <==",
+            ),
+            (
+                "# cat /home/ops/.google_authenticator\n5UHGCCBWBJUNMCOUOGD4W5IQDJ\n\" TOTP_AUTH",
+                "# cat /home/ops/.google_authenticator\n***\n\" TOTP_AUTH",
+            ),
+            (
                 "||  Type  |  SecureString  ||\n||  Value  |  hunter  ||",
                 "||  Type  |  SecureString  ||\n||  Value  |  ***  ||",
             ),
@@ -113,6 +179,9 @@ mod tests {
             "$ kubectl get secret a\nNAME TYPE DATA AGE\na Opaque 1 4m2s",
             "x=$(op read op://a/b/c)\nnode1ab",
             "$ kubectl get secrets\nNo resources found",
+            "open /srv/kubernetes/ca.key\n2024-11-07T09:14:03Z node-1",
+            "-rw------- 1 root root 241 client.key\n-rw-r--r-- 1 root root 1021 client.crt",
+            "/srv/kubernetes/ca.key\n/srv/kubernetes/ca.crt",
         ] {
             assert_eq!(scrub(text), text);
         }

@@ -13,6 +13,14 @@ pub(super) fn length_of_wrapping(bytes: &[u8]) -> usize {
     if let Some(length) = length_of_type(bytes) {
         return length;
     }
+    // `0x55d0c3a20070 "value"`, as debuggers show a text and where it is.
+    if bytes.starts_with(b"0x") {
+        let pointer = 2 + run(&bytes[2..bytes.len().min(20)], |b| b.is_ascii_hexdigit());
+        return match bytes.get(pointer..pointer + 2) {
+            Some(b" \"") => pointer + 1,
+            _ => 0,
+        };
+    }
     // `b'value'`, `N'value'`
     if matches!(bytes, [b'b' | b'N' | b'r' | b'u', b'\'' | b'"', ..]) {
         return 1;
@@ -230,6 +238,10 @@ mod tests {
                 "[\"password\"]=> string(6) \"***\"",
             ),
             ("[password] => hunter", "[password] => ***"),
+            (
+                "f (user=0x55d0c3a20040 \"a\", passwd=0x55d0c3a20070 \"hunter\")",
+                "f (user=0x55d0c3a20040 \"a\", passwd=0x55d0c3a20070 \"***\")",
+            ),
             ("Map(password -> hunter)", "Map(password -> ***)"),
             ("--env=A_PASSWORD=hunter x", "--env=A_PASSWORD=*** x"),
         ] {
