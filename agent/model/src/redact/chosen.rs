@@ -78,7 +78,7 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
         let ends = bytes.get(end).is_none_or(|b| !b"/([=<%&:@+".contains(b));
         if begins
             && ends
-            && words.split('.').any(is_odd_part)
+            && (words.split('.').any(is_odd_part) || is_mixed_within(words))
             && decode_text(words.as_bytes()).is_none()
             && !is_announced(&bytes[..start])
         {
@@ -86,6 +86,16 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
         }
     }
     found
+}
+
+/// Whether a small letter, a capital and a digit stand side by side, which no name has: `oV7-pelikan.Drift_41`.
+fn is_mixed_within(words: &str) -> bool {
+    let bytes = words.as_bytes();
+    let mut three = bytes.windows(3);
+    let is_odd = three.any(|three| {
+        three[0].is_ascii_lowercase() && three[1].is_ascii_uppercase() && three[2].is_ascii_digit()
+    });
+    is_odd && count_changes(bytes) > FEWEST_CHANGES
 }
 
 /// Whether digits and letters of both cases change within it more than in names.
@@ -164,6 +174,10 @@ mod tests {
             (
                 "USER db2inst1 USING gl4zenB0omgaarD",
                 "USER db2inst1 USING ***",
+            ),
+            (
+                "198.51.100.17   oV7-pelikan.Drift_41",
+                "198.51.100.17   ***",
             ),
             ("OPER Wb3_kolTz81Ax'", "OPER ***'"),
             ("|  Value |  Qr9_sMelt.ovn2  |", "|  Value |  ***  |"),

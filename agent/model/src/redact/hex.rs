@@ -1,5 +1,6 @@
 //! Keys as numbers in base 16: in pairs of digits, behind `0x`, and in the forms of single programs.
 
+use super::manifest::said;
 use super::shape::{apart, run};
 use std::ops::Range;
 
@@ -10,6 +11,7 @@ pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
     find_identities(text, &mut found);
     find_of_agents(text, &mut found);
     find_marked(text, &mut found);
+    find_digests_of_realms(text, &mut found);
     apart(found)
 }
 
@@ -96,11 +98,14 @@ fn length_of_pairs(bytes: &[u8]) -> usize {
     length.saturating_sub(1)
 }
 
-/// `0x` and 32 digits or more: no address is so long, and digests are written without it.
+/// `0x` or `\x` and 32 digits or more: no address is so long, and digests are written without it.
 fn find_long(text: &str, found: &mut Vec<Range<usize>>) {
     const SHORTEST: usize = 32;
-    for (at, sign) in text.match_indices("0x") {
+    for (at, sign) in text.match_indices('x') {
         let start = at + sign.len();
+        if !text[..at].ends_with(['0', '\\']) {
+            continue;
+        }
         let length = length_of_number(text, start);
         if length >= SHORTEST {
             found.push(start..start + length);
@@ -124,12 +129,40 @@ fn find_identities(text: &str, found: &mut Vec<Range<usize>>) {
     }
 }
 
+/// `user:realm:digest`, a line of a list of Apache's `htdigest`.
+fn find_digests_of_realms(text: &str, found: &mut Vec<Range<usize>>) {
+    const LENGTH: usize = 32;
+    const LONGEST: usize = 128;
+    let is_of_user = |b: u8| b.is_ascii_alphanumeric() || b"_.-@".contains(&b);
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let whole = line.trim_end();
+        let inside = said(whole);
+        let parts: Vec<&str> = whole[inside.clone()].splitn(4, ':').collect();
+        if let [user, realm, digest] = parts.as_slice()
+            && whole.len() <= LONGEST
+            && !user.is_empty()
+            && user.bytes().all(is_of_user)
+            && !realm.is_empty()
+            && digest.len() == LENGTH
+            && length_of_number(digest, 0) == LENGTH
+        {
+            let end = start + inside.end;
+            found.push(end - LENGTH..end);
+        }
+        start += line.len();
+    }
+}
+
 /// What stands behind a mark of one program: a key of a hidden service of Tor, the key of a swarm of IPFS, a hash of SMB.
 fn find_marked(text: &str, found: &mut Vec<Range<usize>>) {
     const SHORTEST: usize = 32;
     let bytes = text.as_bytes();
     for mark in [
         ":descriptor:x25519:",
+        "-plain64 ",
+        "-plain ",
+        "-essiv:sha256 ",
         "/base16/",
         "XXXX:",
         "aad3b435b51404eeaad3b435b51404ee:",
@@ -214,6 +247,11 @@ mod tests {
             (
                 "priv:\n    3f:9a:00:11:22:33:44:55".to_owned(),
                 "priv:\n    ***",
+            ),
+            (format!("VALUES (1, '\\x{NUMBER}')"), "VALUES (1, '\\x***')"),
+            (
+                format!("ops:Nagios Access:{}", &NUMBER[..32]),
+                "ops:Nagios Access:***",
             ),
         ] {
             assert_eq!(scrub(&text), scrubbed);

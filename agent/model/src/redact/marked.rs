@@ -40,6 +40,7 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "option key ",
         "].key=",
         "setPassword(",
+        "token set ",
     ])
 });
 
@@ -66,6 +67,7 @@ pub(super) fn find_marked(text: &str) -> Vec<Range<usize>> {
             ),
             "register => " | ":pserver:" => registration(line),
             "http-basic." => nth_word(line, 2),
+            "token set " => nth_word(line, 0),
             "PRAGMA key" | "SET PASSWORD" | "pgp_sym_" | "AES_DECRYPT(" | "AES_ENCRYPT(" => {
                 last_quoted(line)
             }

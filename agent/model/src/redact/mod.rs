@@ -41,6 +41,7 @@ mod pair;
 mod parameter;
 mod pem;
 mod phrase;
+mod phrase_names;
 mod piped;
 mod prefixes;
 mod programs;

@@ -1,9 +1,10 @@
 //! Which names tell of a secret, and how surely.
 
 use super::label::{Form, Sign};
+use super::phrase_names::{CODES, PHRASES};
 use super::secret_names::{
-    CODES, DIRECTIVES, DOUBTFUL_ENDS, DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PHRASES,
-    PUBLIC, SECRET_EARLY, SECRET_ENDS, SECRET_WORDS, SUFFIXES,
+    DIRECTIVES, DOUBTFUL_ENDS, DOUBTFUL_WORDS, OF_DIGESTS, OF_KEYS, OF_THINGS, PUBLIC,
+    SECRET_EARLY, SECRET_ENDS, SECRET_WORDS, SUFFIXES,
 };
 
 /// What is a password and nothing else.

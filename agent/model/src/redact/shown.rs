@@ -1,7 +1,9 @@
 //! What a command prints whose output is a secret: the line below it, in a session that somebody recorded.
 
 use super::handed::line_below;
+use super::label::Form;
 use super::marks::Marks;
+use super::name::tells;
 use super::opaque::{is_odd, is_opaque};
 use super::shape::{apart, run};
 use std::ops::Range;
@@ -21,6 +23,8 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "create token",
         "token create",
         "generate-token",
+        "preauthkeys create",
+        "bootstrap-token",
         "vault kv get",
         "vault read",
         "op read",
@@ -117,10 +121,63 @@ pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
     for (at, _, mark) in FILES.places_in(text) {
         found.extend(content_below(text, at + mark.len()));
     }
+    for (at, mark) in text.match_indices("TOTP_AUTH") {
+        find_codes(text, at + mark.len(), &mut found);
+    }
+    for (at, mark) in text.match_indices("assword") {
+        found.extend(read_behind(text, at + mark.len()));
+    }
+    for (at, mark) in text.match_indices("-[ RECORD") {
+        find_in_record(text, at + mark.len(), &mut found);
+    }
     for (at, mark) in text.match_indices("SecureString") {
         found.extend(value_of_parameter(text, at + mark.len()));
     }
     apart(found)
+}
+
+/// Codes that each replace a second factor once, a line for each.
+fn find_codes(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+    const MOST: usize = 10;
+    let below = (1..=MOST).map_while(|number| line_below(text, from, number));
+    found.extend(below.take_while(|place| {
+        place.len() == 8 && text[place.clone()].bytes().all(|b| b.is_ascii_digit())
+    }));
+}
+
+/// `read(4, "value\n", 256)`, as strace shows what somebody typed where a program asked for a password.
+fn read_behind(text: &str, from: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 160;
+    let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    let read = near.find("read(")?;
+    let start = from + read + near[read..].find('"')? + 1;
+    let start = start + run(&text.as_bytes()[start..], |b| b"\"\\".contains(&b)).min(4);
+    let length = run(&text.as_bytes()[start..], |b| !b"\n\"\\".contains(&b));
+    (length >= 4).then_some(start..start + length)
+}
+
+/// `key | value`, a column of a record that psql shows with a line for each.
+fn find_in_record(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+    const MOST: usize = 64;
+    let mut start = from;
+    for line in text[from..].split_inclusive('\n').take(MOST) {
+        if let Some((name, value)) = line.split_once(" | ") {
+            let name = name
+                .trim_end()
+                .rsplit([' ', '"'])
+                .next()
+                .unwrap_or_default();
+            let said = value.trim_end_matches(|c: char| c.is_whitespace() || "\",".contains(c));
+            let form = tells(name.as_bytes());
+            let is_secret =
+                form.is_some_and(Form::is_sure) || form.is_some() && is_opaque(said, true);
+            if is_secret && !said.is_empty() && !said.contains(' ') {
+                let begin = start + line.len() - value.len();
+                found.push(begin..begin + said.len());
+            }
+        }
+        start += line.len();
+    }
 }
 
 /// The value of a parameter of Systems Manager, in JSON or in a table.
@@ -158,6 +215,15 @@ mod tests {
             (
                 "# cat /home/ops/.google_authenticator\n5UHGCCBWBJUNMCOUOGD4W5IQDJ\n\" TOTP_AUTH",
                 "# cat /home/ops/.google_authenticator\n***\n\" TOTP_AUTH",
+            ),
+            (
+                "-[ RECORD 1 ]-+---\nid | 31\nkey           | bb1cbe5ad9f7079ee10bf5ecac79d06f\nok | t",
+                "-[ RECORD 1 ]-+---\nid | 31\nkey           | ***\nok | t",
+            ),
+            ("\" TOTP_AUTH\n15541729\n15541730", "\" TOTP_AUTH\n***\n***"),
+            (
+                "write(4, \"password for a: \", 28) = 28\nread(4, \"hunter\\n\", 256) = 7",
+                "write(4, \"password for a: \", 28) = 28\nread(4, \"***\\n\", 256) = 7",
             ),
             (
                 "||  Type  |  SecureString  ||\n||  Value  |  hunter  ||",
