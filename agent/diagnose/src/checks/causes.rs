@@ -64,6 +64,7 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     let linked: BTreeSet<usize> = links.iter().map(|link| link.effect).collect();
     links.extend(held_up(checks));
     links.extend(killed_by_lists(checks));
+    links.extend(without_services(checks));
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
         if !is_root || linked.contains(effect) || !is_symptom(&checks[*effect]) {
@@ -157,6 +158,29 @@ fn killed_by_lists(checks: &[CheckReport]) -> Vec<Link> {
         .then_some(Link { effect, cause })
         .into_iter()
         .collect()
+}
+
+/// What kube-proxy explains where it cannot write the rules of Services: that nothing on the node reaches the API server's.
+fn without_services(checks: &[CheckReport]) -> Vec<Link> {
+    const UNREACHED: &[&str] = &[
+        "does not reach the API server",
+        "the API server's address does not answer",
+    ];
+    let is_unreached = |one: &CheckReport| UNREACHED.iter().any(|it| one.note.contains(it));
+    let effects = places(checks, |one| {
+        one.status == Status::Fail && is_unreached(one)
+    });
+    let causes = places(checks, |one| {
+        one.check.id == "net.proxy" && one.heard > 0 && one.note.contains("no Service is updated")
+    });
+    let linked = causes.iter().flat_map(|cause| {
+        let effects = effects.iter().filter(move |effect| *effect != cause);
+        effects.map(|effect| Link {
+            effect: *effect,
+            cause: *cause,
+        })
+    });
+    linked.collect()
 }
 
 fn places(checks: &[CheckReport], is: impl Fn(&CheckReport) -> bool) -> BTreeSet<usize> {

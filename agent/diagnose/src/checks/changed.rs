@@ -96,7 +96,7 @@ fn manifest<'a>(finding: &Finding, files: &[(&'a str, Timestamp)]) -> Option<(&'
     files.iter().find(|(path, _)| is_about(path)).copied()
 }
 
-/// So few files that changed are told in the remedy, too, whatever the finding speaks of.
+/// So few files that changed are told in the remedy of a finding that names no cause, whatever it speaks of.
 const FEW: usize = 2;
 
 /// How many are shown.
@@ -119,11 +119,21 @@ pub(super) fn report(checks: &mut [CheckReport], first: Option<usize>, node: &No
     let Some(finding) = first.and_then(|index| checks[index].finding.as_mut()) else {
         return;
     };
-    let one = manifest(finding, &files).or_else(|| named(finding, &files));
+    let is_symptom = finding.certainty == Certainty::Possible;
+    let of_pod = manifest(finding, &files).filter(|(path, _)| {
+        // One that is certain of another cause has nothing to do with the rest of its pod's manifest.
+        finding.certainty != Certainty::Certain || finding.fix.contains(path)
+    });
+    let one = of_pod.or_else(|| named(finding, &files));
     let shown = match &one {
         Some(one) => std::slice::from_ref(one),
-        None if files.len() <= FEW => files.as_slice(),
-        None => &[],
+        None if is_symptom && files.len() <= FEW => files.as_slice(),
+        None => {
+            let in_fix = files
+                .iter()
+                .position(|(path, _)| finding.fix.contains(path));
+            in_fix.map_or(&[][..], |at| std::slice::from_ref(&files[at]))
+        }
     };
     for (path, at) in shown {
         let is_told = finding.certainty == Certainty::Certain && finding.fix.contains(*path);

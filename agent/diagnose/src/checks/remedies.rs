@@ -4,7 +4,7 @@
 use super::check::{Check, Finding};
 use super::identity::own_id;
 use super::kubelet::kubeconfig;
-use super::named::setter;
+use super::named::{setter, with_resolver};
 use super::node::{AGENT_UNIT, Node};
 use super::report::{CheckReport, Status};
 use quake_formats::image_pull::image_in;
@@ -99,10 +99,34 @@ impl<'a> Remedies<'a> {
         if fix.contains("crictl ") && !self.has_crictl() {
             fix = self.without_crictl(&fix);
         }
+        if let Some(better) = with_resolver(&fix, &self.node.survey().texts) {
+            fix = better;
+        }
+        if let Some(id) = self.own_member(&fix, finding) {
+            fix = fix.replace("member remove ID", &format!("member remove {id}"));
+        }
         if let Some(file) = setter(&fix, &self.node.survey().texts) {
             fix = format!("{fix}; {file}");
         }
         finding.fix = fix;
+    }
+
+    /// The ID of the member of etcd whose log a finding quotes, where the remedy removes this member and no other.
+    fn own_member(&self, fix: &str, finding: &Finding) -> Option<&str> {
+        const MARK: &str = "\"local-member-id\":\"";
+        let is_own = ["remove it (", "this member"]
+            .iter()
+            .any(|it| fix.contains(it));
+        if !is_own || !fix.contains("member remove ID") {
+            return None;
+        }
+        let quoted = |name: &str| finding.evidence.iter().any(|it| it.name.contains(name));
+        let mut pods = self.node.pods().filter(|pod| quoted(&pod.name));
+        pods.find_map(|pod| {
+            let mut log = pod.log.iter().rev();
+            let (_, rest) = log.find_map(|line| line.split_once(MARK))?;
+            rest.split('"').next()
+        })
     }
 
     /// The remedy with the node's names, and with those that its evidence or its summary has.

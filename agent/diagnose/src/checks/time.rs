@@ -236,6 +236,25 @@ mod tests {
     }
 
     #[test]
+    fn a_wrong_source_that_chrony_trusts_is_named_with_its_line() {
+        let file =
+            "server dc01.example iburst prefer trust\nserver 169.254.169.123\nmakestep 1.0 3\n";
+        let mut survey = tree(&[("/etc/chrony/chrony.conf", file)]);
+        survey.clock = Seen::Yes(clock(true, 0, Some(-552_306)));
+        let lines = [
+            "Selected source 10.20.4.10 (dc01.example)",
+            "Detected falseticker 169.254.169.123",
+        ];
+        let lines = lines.map(str::to_owned).to_vec();
+        survey.journals = Seen::Yes([("chrony.service".to_owned(), lines)].into());
+        let words = "take `server dc01.example iburst prefer trust` out";
+        proves("time.sync", &survey, Status::Fail, words);
+        let lines = vec!["Selected source 169.254.169.123".to_owned()];
+        survey.journals = Seen::Yes([("chrony.service".to_owned(), lines)].into());
+        proves("time.sync", &survey, Status::Fail, "first 3 updates");
+    }
+
+    #[test]
     fn a_clock_is_judged_by_the_servers_and_by_who_keeps_it() {
         let cases = [
             (clock(true, 120, Some(800)), Status::Ok, "in step"),

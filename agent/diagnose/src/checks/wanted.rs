@@ -168,6 +168,8 @@ pub const WANTED: &[WantedFile] = &[
     entry("/run/systemd/system/*.service"),
     text("/etc/chrony/chrony.conf"),
     text("/etc/chrony.conf"),
+    text("/etc/chrony/conf.d/*.conf"),
+    text("/etc/chrony/sources.d/*.sources"),
     text("/etc/systemd/timesyncd.conf"),
     entry("/sbin/iptables"),
     entry("/usr/sbin/iptables"),

@@ -5,6 +5,7 @@ mod config;
 mod configuration;
 mod plugins;
 mod ready;
+mod rivals;
 mod stale;
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! `cni.ready`: the pod of the `DaemonSet` that brings the network.
 
 use super::configuration::candidates;
+use super::rivals::{deletion, files_removed, rival};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
@@ -130,6 +131,10 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
                 Some(fix) => Some(completed(fix, line, &pod.container, texts)),
                 None => remedy(&means, &pod.container, texts),
             };
+            let fix = fix.map(|fix| match rivalry(node, pod, line) {
+                Some((first, then)) => format!("{first}; then: {fix}; {then}"),
+                None => fix,
+            });
             let fix = fix.map_or_else(|| more.clone(), |fix| format!("{fix}; {more}"));
             Finding::new(format!("{how}: {means}"), fix)
                 .by(Certainty::Likely)
@@ -145,6 +150,19 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         finding = finding.seen("journal", quake_formats::yaml::shorten(line, 300));
     }
     finding
+}
+
+/// What is to do before and after the remedy where another network, which still runs, holds what a network's pod wants.
+fn rivalry(node: &Node<'_>, pod: &PodSeen, line: &str) -> Option<(String, String)> {
+    let own = of_pod(&pod.name).filter(|_| line.contains("address already in use"))?;
+    let (other, network) = rival(node, own)?;
+    let mut then = files_removed(node, network).map_or(String::new(), |rm| format!("{rm}; "));
+    let (namespace, name) = (&pod.namespace, &pod.name);
+    then.push_str(&format!(
+        "kubectl -n {namespace} delete pod {name}, and delete the pods that got their addresses from {}",
+        network.word()
+    ));
+    Some((deletion(other), then))
 }
 
 /// Why a container ended.

@@ -2,6 +2,7 @@
 
 use super::configuration::{Candidate, candidates};
 use super::ready::other_network;
+use super::rivals::{deletion, rival};
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -38,7 +39,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         {
             return Verdict::ok(format!("{} is of {}, which runs", winner.name, pod.name));
         }
-        return foreign_winner(winner, &own, &beside, may_be_own(winner.name, expected));
+        let verdict = foreign_winner(winner, &own, &beside, may_be_own(winner.name, expected));
+        return verdict.map(|verdict| with_owner(node, winner, &own, verdict));
     }
     let leftover = candidates[1..].iter().find(|file| {
         !own.has(file.name) && (of_file(file.name).is_some() || file.name == OF_TEMPLATE)
@@ -58,6 +60,21 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             ),
         )
         .warn(),
+    }
+}
+
+/// Adds to a failure that the other network's `DaemonSet` goes first, where its pod still runs beside the network's own.
+fn with_owner(node: &Node<'_>, winner: &Candidate<'_>, own: &Own, verdict: Verdict) -> Verdict {
+    let Own::Of(network) = own else {
+        return verdict;
+    };
+    let of_winner = rival(node, network).filter(|(_, other)| other.has_file(winner.name));
+    match (verdict, of_winner) {
+        (Verdict::Fail(mut finding), Some((pod, _))) => {
+            finding.fix = format!("{}; then: {}", deletion(pod), finding.fix);
+            Verdict::Fail(finding)
+        }
+        (verdict, _) => verdict,
     }
 }
 

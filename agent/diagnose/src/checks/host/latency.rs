@@ -104,12 +104,14 @@ fn scanned(node: &Node<'_>, waits: &[Wait<'_>]) -> Option<Finding> {
         ),
         agents => (format!("the on-access scanner {agents}"), agents.to_owned()),
     };
+    let is_docker = node.expected().is_ok_and(|it| it.runtime == "docker");
+    let runtime = if is_docker { "docker" } else { "containerd" };
     let finding = Finding::new(
         format!(
             "{tasks} hang as they open files, because {who} does not answer (fanotify); no disk is the cause"
         ),
         format!(
-            "restart or stop {which}, and the tasks go on; exclude /var/lib/containerd, /var/lib/kubelet and /run/containerd in it, and update it"
+            "restart or stop {which}, and the tasks go on; exclude /var/lib/{runtime}, /var/lib/kubelet and /run/{runtime} in it, and update it"
         ),
     );
     let finding = finding.seen("kernel log", wait.line);

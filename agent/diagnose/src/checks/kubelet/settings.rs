@@ -173,6 +173,23 @@ fn without_name_server(node: &Node<'_>) -> Option<Finding> {
         format!(
             "pods of this node have the name server {address}, and {lacks}: node-local-dns does not run"
         ),
-        "look at its pod: /var/log/pods/kube-system_node-local-dns-*/*/*.log; without it set kubeDNS.nodeLocalDNS.enabled: false in the cluster spec, and roll the group; Cilium in place of kube-proxy needs a local redirect policy for it",
+        match node.pods().any(|pod| pod.name.starts_with("node-local-dns")) {
+            true => "look at its pod: /var/log/pods/kube-system_node-local-dns-*/*/*.log; without it set kubeDNS.nodeLocalDNS.enabled: false in the cluster spec, and roll the group; Cilium in place of kube-proxy needs a local redirect policy for it".to_owned(),
+            false => without_pod(node, &address),
+        },
     ))
+}
+
+/// The remedy where no pod of node-local-dns is on the node: the cluster has no such `DaemonSet`, or its pod did not come here.
+fn without_pod(node: &Node<'_>, address: &str) -> String {
+    const SERVICE: &str = "the address of kubectl -n kube-system get service kube-dns (the tenth of the Services' range)";
+    let mut texts = kubelet_texts(node).into_iter();
+    let file = match kubelet_flag(node, "cluster-dns") {
+        Some(_) => Some("--cluster-dns of kubelet".to_owned()),
+        None => texts.find_map(|(path, text)| text.contains(address).then_some(path)),
+    };
+    let file = file.unwrap_or_else(|| kubelet_configuration(node).to_owned());
+    format!(
+        "kubectl -n kube-system get daemonset node-local-dns; where there is none: take clusterDNS out of spec.kubelet in kops edit cluster (with kubeDNS.nodeLocalDNS.enabled: false), or set kubeDNS.nodeLocalDNS.enabled: true; kops update cluster --yes, and roll the group; at once on this node: write {SERVICE} for {address} in {file}, systemctl restart kubelet.service, and delete the pods, whose resolv.conf keeps the address; CoreDNS and security groups are not the cause"
+    )
 }

@@ -8,7 +8,7 @@ mod settings;
 mod tests;
 
 pub(super) use kops::place;
-pub(super) use settings::setter;
+pub(super) use settings::{setter, with_resolver};
 
 use super::innermost::{innermost, is_in_line};
 use quake_model::facts::Seen;

@@ -99,6 +99,33 @@ pub(in crate::checks) fn setter(fix: &str, texts: &Texts) -> Option<String> {
     of_sysctl(fix, texts)
         .or_else(|| of_unit(fix, texts))
         .or_else(|| of_resolver(fix, texts))
+        .or_else(|| of_tables(fix, texts))
+}
+
+/// The tables of nftables that a file of the host loads, where a remedy removes such.
+fn of_tables(fix: &str, texts: &Texts) -> Option<String> {
+    const FILES: [&str; 2] = ["/etc/nftables.conf", "/etc/sysconfig/nftables.conf"];
+    if !fix.contains("nft delete table") {
+        return None;
+    }
+    let mut files = FILES.iter();
+    files.find_map(|path| {
+        let lines = texts.get(*path)?.ok()?.lines();
+        let names = lines.filter_map(|line| line.trim().strip_prefix("table "));
+        let names = names.map(|name| name.trim_end_matches(['{', ' ']));
+        let deleted: Vec<String> = names.map(|it| format!("nft delete table {it}")).collect();
+        (!deleted.is_empty()).then(|| format!("{path} loads such: {}", deleted.join("; ")))
+    })
+}
+
+/// A remedy that turns DNSSEC off in the file that turns it on: what a drop-in sets counts, whatever the main file has.
+pub(in crate::checks) fn with_resolver(fix: &str, texts: &Texts) -> Option<String> {
+    let said = of_resolver(fix, texts)?;
+    let path = said.split(' ').next()?;
+    Some(fix.replace(
+        "DNSSEC=no in /etc/systemd/resolved.conf;",
+        &format!("DNSSEC=no in {path};"),
+    ))
 }
 
 /// The file of systemd-resolved that turns on what a remedy turns off (resolved.conf(5), `DNSSEC=`).

@@ -1,5 +1,6 @@
 //! Checks of the pods that kubelet runs from files.
 
+mod denied;
 mod flags;
 mod harms;
 mod issuer;

@@ -7,7 +7,7 @@ use crate::checks::logs::is_fatal;
 use crate::checks::named::place;
 use crate::checks::node::Node;
 use quake_formats::yaml::Yaml;
-use quake_model::facts::{PodSeen, Unseen};
+use quake_model::facts::{EntryKind, PodSeen, Unseen};
 
 /// How the names of flags end that name a file which has to be there as the program starts.
 const ENDS: &[&str] = &[
@@ -102,6 +102,22 @@ fn without_volume(manifest: &Manifest<'_>, container: &str, volume: &str) -> Fin
     )
 }
 
+impl Mount<'_> {
+    /// What a path in the container is below the mount; `None` where it is not below it.
+    fn rest<'p>(&self, path: &'p str) -> Option<&'p str> {
+        let rest = path.strip_prefix(self.inside)?;
+        (rest.is_empty() || rest.starts_with('/')).then_some(rest)
+    }
+}
+
+/// The path on the host of a path in a container; `None` where it is no file of the host.
+pub(super) fn on_host(spec: &Yaml, container: &Yaml, path: &str) -> Option<String> {
+    let mounts = mounts(spec, container).ok()?;
+    let mut mounts = mounts.iter();
+    let (mount, rest) = mounts.find_map(|mount| Some((mount, mount.rest(path)?)))?;
+    Some(format!("{}{rest}", mount.host?.trim_end_matches('/')))
+}
+
 fn judge(
     node: &Node<'_>,
     manifest: &Manifest<'_>,
@@ -109,19 +125,17 @@ fn judge(
     (flag, path): (&str, &str),
     mounts: &[Mount<'_>],
 ) -> Result<Option<Finding>, Unseen> {
-    let covers = |mount: &&Mount<'_>| {
-        let rest = path.strip_prefix(mount.inside);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
     let set = place(container, flag);
-    let Some(mount) = mounts.iter().find(covers) else {
+    let mut covering = mounts.iter();
+    let covering = covering.find_map(|mount| Some((mount, mount.rest(path)?)));
+    let Some((mount, rest)) = covering else {
         let is_why = !ended_by_other(node, manifest, container, path);
-        return Ok(is_why.then(|| unmounted(manifest, container, (&set, path), mounts)));
+        let instead = instead(node, mounts);
+        return Ok(is_why.then(|| unmounted(manifest, container, (&set, path), &instead)));
     };
     let Some(host) = mount.host else {
         return Ok(None);
     };
-    let rest = path.strip_prefix(mount.inside).unwrap_or_default();
     let on_host = format!("{}{rest}", host.trim_end_matches('/'));
     let is_there = node.entry(&on_host)?.is_some() || node.was_surveyed(&on_host).is_err();
     Ok((!is_there).then(|| {
@@ -144,17 +158,28 @@ fn ended_by_other(node: &Node<'_>, manifest: &Manifest<'_>, container: &str, pat
     last.is_some_and(|line| !line.contains(path) && !line.contains("no such file"))
 }
 
+/// A directory of the host that the container sees already: of Kubernetes' own first.
+fn instead(node: &Node<'_>, mounts: &[Mount<'_>]) -> String {
+    const OWN: &[&str] = &["/srv/kubernetes/", "/etc/kubernetes/", "/srv/"];
+    let is_directory = |host: &str| match node.entry(host).ok().flatten() {
+        Some(entry) => entry.kind == EntryKind::Directory,
+        None => !node.list(host).is_empty(),
+    };
+    let mut directories = OWN.iter().filter_map(|start| {
+        let mut mounts = mounts.iter().filter(|it| it.inside.starts_with(start));
+        mounts.find(|mount| mount.host.is_some_and(is_directory))
+    });
+    directories.next().map_or(String::new(), |mount| {
+        format!("; {} is mounted: a file below it is seen", mount.inside)
+    })
+}
+
 fn unmounted(
     manifest: &Manifest<'_>,
     container: &str,
     (set, path): (&str, &str),
-    mounts: &[Mount<'_>],
+    instead: &str,
 ) -> Finding {
-    let of_files = mounts.iter().filter(|mount| mount.host.is_some());
-    let mut own = of_files.filter(|mount| mount.inside.starts_with("/srv/"));
-    let instead = own.next_back().map_or(String::new(), |mount| {
-        format!("; {} is mounted: a file below it is seen", mount.inside)
-    });
     Finding::new(
         format!("{container} is told to read {path}, which is not mounted into its container"),
         format!(

@@ -1,5 +1,6 @@
 //! `staticpods.running`: the containers of the expected pods.
 
+use super::denied::denied;
 use super::reasons::REASONS;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::etcd::is_held_back;
@@ -24,6 +25,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::skip("no static pod is expected");
     }
     stage::done(node, Phase::Services)?;
+    // A container beside the component may be why kubelet kills it.
+    if let Some(finding) = denied(node) {
+        return finding.fail();
+    }
     let mut restless = None;
     // Why a pod of etcd is kept back is a question of its volume.
     let pods = expected.static_pods.iter();

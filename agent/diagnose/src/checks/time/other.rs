@@ -121,6 +121,63 @@ fn foreign(node: &Node<'_>) -> Option<Reason> {
     ))
 }
 
+/// A source of others that chrony follows by its log, although it knows the time of Amazon or was set wrong by that source
+/// (chrony, `sources.c`; `prefer` and `trust` of chrony.conf(5) make one source win over the others).
+fn outvoted(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
+    const SELECTED: &str = "Selected source ";
+    let units = ["chrony.service", "chronyd.service"];
+    let lines: Vec<&String> = units.iter().flat_map(|unit| node.journal(unit)).collect();
+    let of_amazon = |line: &str| OF_AMAZON.iter().any(|address| line.contains(address));
+    let line = lines.iter().rfind(|line| line.contains(SELECTED))?;
+    let (_, source) = line.split_once(SELECTED).filter(|_| !of_amazon(line))?;
+    let refused = lines
+        .iter()
+        .rfind(|line| line.contains("Detected falseticker") && of_amazon(line));
+    if refused.is_none() && !was_stepped(node, ahead_ms) {
+        return None;
+    }
+    let named = source_line(node, source);
+    let (file, line) = named.unwrap_or((chrony_conf(node).map_or(FILES[0], |it| it.0), ""));
+    let set = match line {
+        "" => format!("take the source {source} out of {file} (or of the files that it includes)"),
+        line => format!("take `{line}` out of {file}, or at least its prefer and trust"),
+    };
+    let why = match refused {
+        Some(_) => "and takes the right 169.254.169.123 for a falseticker",
+        None => "and stepped the clock by it",
+    };
+    let said = match line {
+        "" => format!("{SELECTED}{source}"),
+        line => format!("{SELECTED}{source}; {file}: {line}"),
+    };
+    Some((
+        format!("chrony follows {source}, whose time is wrong, {why}"),
+        format!(
+            "{set}, and write `server 169.254.169.123 prefer iburst minpoll 4 maxpoll 4` there, then: systemctl restart chrony (chronyd) && chronyc makestep; keep what writes {file} from doing it again, and have the time of {source} put right"
+        ),
+        said,
+    ))
+}
+
+/// The line that names a source of chrony, and its file: `10.20.4.10 (dc01.example.net)` is named by its address or its name.
+fn source_line<'a>(node: &Node<'a>, source: &str) -> Option<(&'a str, &'a str)> {
+    let names: Vec<&str> = source
+        .split([' ', '(', ')'])
+        .filter(|name| !name.is_empty())
+        .collect();
+    let texts = node.survey().texts.iter();
+    let mut texts = texts.filter(|(path, _)| path.starts_with("/etc/chrony"));
+    texts.find_map(|(path, text)| {
+        let mut lines = text.ok()?.lines().map(str::trim);
+        let is_named = |line: &&str| {
+            let mut words = line.split_whitespace();
+            matches!(words.next(), Some("server" | "pool" | "peer"))
+                && words.next().is_some_and(|host| names.contains(&host))
+        };
+        Some((path.as_str(), lines.find(is_named)?))
+    })
+}
+
 /// chrony's configuration, and the file that it is in.
 fn chrony_conf<'a>(node: &Node<'a>) -> Option<(&'static str, &'a str)> {
     let mut files = FILES.iter();
@@ -131,6 +188,8 @@ fn chrony_conf<'a>(node: &Node<'a>) -> Option<(&'static str, &'a str)> {
 pub(super) fn reason(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
     let mut reason = setter(node);
     reason = reason.or_else(|| atomic_time(node, ahead_ms));
+    let names_amazon = || chrony_conf(node).is_some_and(|(_, text)| text.contains(OF_AMAZON[0]));
+    reason = reason.or_else(|| outvoted(node, ahead_ms).filter(|_| names_amazon()));
     reason.or_else(|| match daemon::stopped(node) {
         Some(finding) => {
             let source = match finding.summary.contains("chrony") {
