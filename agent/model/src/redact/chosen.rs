@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// Signs that stand within no name, and signs that some names have, which count only behind a digit.
 const SIGNS: &[u8] = b"!#^";
-const DOUBTFUL: &[u8] = b"$*@~";
+const DOUBTFUL: &[u8] = b"$*@";
 
 const SHORTEST: usize = 8;
 
@@ -74,10 +74,12 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
         if !(SHORTEST..=LONGEST).contains(&words.len()) {
             continue;
         }
+        // A flag, such as `-Xmx640m`, is no password.
         let begins = start == 0 || !b"/&?%[$\\@+#".contains(&bytes[start - 1]);
         let ends = bytes.get(end).is_none_or(|b| !b"/([=<%&:@+".contains(b));
         if begins
             && ends
+            && !words.starts_with('-')
             && (words.split('.').any(is_odd_part) || is_mixed_within(words))
             && decode_text(words.as_bytes()).is_none()
             && !is_announced(&bytes[..start])
@@ -107,8 +109,14 @@ fn is_odd_part(part: &str) -> bool {
     if !is_mixed || part.starts_with("0x") {
         return false;
     }
-    // A version, or the number of one of many.
-    let part = part.trim_end_matches(|c: char| c.is_ascii_digit() || "-_".contains(c));
+    // A version, the number of one of many, or a zone: `Nodes-1a`.
+    let is_number = |c: char| c.is_ascii_digit() || "-_".contains(c);
+    let zone = part.trim_end_matches(|c: char| c.is_ascii_lowercase());
+    let part = match zone.trim_end_matches(|c: char| c.is_ascii_digit()) {
+        before if part.len() - zone.len() == 1 && before.ends_with(['-', '_']) => before,
+        _ => part,
+    };
+    let part = part.trim_end_matches(is_number);
     let small = part.to_ascii_lowercase();
     let named = NAMES
         .iter()
@@ -129,8 +137,11 @@ fn is_odd_part(part: &str) -> bool {
     });
     let changes = count_changes(bytes);
     let has_digit = bytes.iter().any(u8::is_ascii_digit);
-    has_digit
-        && (between && changes >= 4 || changes >= FEWEST_CHANGES && changes * 2 >= bytes.len())
+    let is_often = match changes {
+        FEWEST_CHANGES => changes * 2 >= bytes.len(),
+        more => more > FEWEST_CHANGES && more * 100 >= bytes.len() * 43,
+    };
+    has_digit && (between && changes >= 4 || is_often)
 }
 
 fn is_of_word(byte: u8) -> bool {
@@ -148,11 +159,13 @@ fn is_chosen(word: &[u8], sign: usize) -> bool {
         && behind.first().is_some_and(u8::is_ascii_alphanumeric);
     let counts = SIGNS.contains(&word[sign]) || before.iter().any(u8::is_ascii_digit);
     // `file.html#Part1`, `user1@Host.example`
+    let is_number = behind.iter().all(u8::is_ascii_digit);
     let is_address = before.contains(&b'.') || word[sign] == b'@' && behind.contains(&b'.');
     (SHORTEST..=LONGEST).contains(&word.len())
         && is_within
         && counts
         && !is_address
+        && !is_number
         && has(u8::is_ascii_lowercase)
         && has(u8::is_ascii_uppercase)
         && has(u8::is_ascii_digit)
@@ -179,6 +192,7 @@ mod tests {
                 "198.51.100.17   oV7-pelikan.Drift_41",
                 "198.51.100.17   ***",
             ),
+            ("<<Ouzel-23-fRamble>>", "<<***>>"),
             ("OPER Wb3_kolTz81Ax'", "OPER ***'"),
             ("|  Value |  Qr9_sMelt.ovn2  |", "|  Value |  ***  |"),
         ] {
@@ -197,6 +211,8 @@ mod tests {
             "5.15.0-1031~20.04.1-Ubuntu",
             "https://a.example/x#Section2B",
             "lib2@v1.2.3Beta",
+            "AgentBaker#7680 java -Xmx640m #111~18.04.1-Ubuntu GetAddrInfoReqWrap.onlookupall",
+            "MyRole-Prod-2a Nodes_Of-Group-12 role kOps-Nodes-1b",
             "DataSourceEc2Local ChaCha20-Poly1305 22-Nov-2026 CoreDNS-1.12.4 K8s-driven",
             "core.v1.PodSpec policy/v1beta1.Eviction SSL_OP_NO_TLSv1_2 CgroupV2Path",
             "Mesh_10_0_1_21 EC2NodeClass AssignPodIPv4Address Apache-2.0-only X-Amz-Id-2",

@@ -232,9 +232,10 @@ fn is_random(words: &str) -> bool {
     let changes_often = are_all && changes * 2 >= length;
     if length < SHORTEST {
         return changes_often
-            && (digits >= 2 && length >= SHORTEST_MIXED || length >= SHORTEST_OF_LETTERS);
+            && (digits >= 2 && length >= SHORTEST_MIXED
+                || length >= SHORTEST_OF_LETTERS && changes * 5 >= length * 3);
     }
-    if changes_often && digits == 0 {
+    if are_all && changes * 5 >= length * 3 && digits == 0 {
         return true;
     }
     if is_nearly_hex(words) || distinct(words) * 5 < length.min(40) * 2 {

@@ -69,7 +69,7 @@ pub(super) fn find_handed(text: &str) -> Vec<Range<usize>> {
         match mark {
             "<auth-user-pass>" | "auth-user-pass <<" => found.extend(line_below(text, from, 2)),
             "334 UGFzc3dvcmQ6" => {
-                let place = line_below(text, from, 1);
+                let place = line_below(text, from, 1).or_else(|| last_below(text, from));
                 found.extend(place.filter(|place| {
                     place.len() >= 4 && text[place.clone()].bytes().all(is_base64)
                 }));
@@ -137,6 +137,17 @@ pub(super) fn line_below(text: &str, from: usize, number: usize) -> Option<Range
         start = line.end + length_of_end;
     }
     None
+}
+
+/// The last word of the next line, whatever stands before it, as a mail server's log tells of a session.
+fn last_below(text: &str, from: usize) -> Option<Range<usize>> {
+    let near = &text.as_bytes()[..text.floor_char_boundary(from + LONGEST)];
+    let first = length_of_line(&near[from..]);
+    let start = from + first + length_of_break(&near[from + first..]);
+    let line = &text[start..start + length_of_line(&near[start..])];
+    let line = line.trim_end_matches(['"', ',', '\\', ' ']);
+    let last = line.rsplit(' ').next().unwrap_or_default();
+    (start > from + first).then(|| start + line.len() - last.len()..start + line.len())
 }
 
 /// How much comes before the next line break, which may be escaped.

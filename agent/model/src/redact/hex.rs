@@ -1,5 +1,6 @@
 //! Keys as numbers in base 16: in pairs of digits, behind `0x`, and in the forms of single programs.
 
+use super::MASK;
 use super::manifest::said;
 use super::shape::{apart, run};
 use std::ops::Range;
@@ -12,6 +13,7 @@ pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
     find_of_agents(text, &mut found);
     find_marked(text, &mut found);
     find_digests_of_realms(text, &mut found);
+    find_of_accounts(text, &mut found);
     apart(found)
 }
 
@@ -124,6 +126,27 @@ fn find_identities(text: &str, found: &mut Vec<Range<usize>>) {
             && text.as_bytes().get(start - 1) == Some(&b':')
             && length_of_number(text, start) == LENGTH
         {
+            found.push(start..start + LENGTH);
+        }
+    }
+}
+
+/// `'AC…', '…'`: the token behind the account of Twilio.
+fn find_of_accounts(text: &str, found: &mut Vec<Range<usize>>) {
+    const LENGTH: usize = 32;
+    for (at, mark) in text.match_indices("AC") {
+        let account = at + mark.len();
+        let length = match text[account..].starts_with(MASK) {
+            true => MASK.len(),
+            false => length_of_number(text, account),
+        };
+        if length != LENGTH && length != MASK.len() {
+            continue;
+        }
+        let behind = account + length;
+        let rest = &text.as_bytes()[behind..];
+        let start = behind + run(rest, |b| b"'\", :=\\".contains(&b)).min(8);
+        if start > behind && length_of_number(text, start) == LENGTH {
             found.push(start..start + LENGTH);
         }
     }

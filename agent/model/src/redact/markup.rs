@@ -39,6 +39,8 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         ",\"",
         ",\\\"",
         ",<<\"",
+        ", <<\"",
+        ", <<\\\"",
         "&quot;:&quot;",
         "&#34;:&#34;",
         "&gt;",
@@ -65,7 +67,9 @@ pub(super) fn find_in_markup(text: &str) -> Vec<Range<usize>> {
             "(\\\"" => of_call(text, at, at + 1),
             "]=>" => of_dump(text, at, at + mark.len()),
             "<Value>" => beside_tag(text, at, at + mark.len()),
-            ",\"" | ",\\\"" | ",<<\"" | ",<<\\\"" => of_tuple(text, at, at + mark.len()),
+            ",\"" | ",\\\"" | ",<<\"" | ",<<\\\"" | ", <<\"" | ", <<\\\"" => {
+                of_tuple(text, at, at + mark.len())
+            }
             "&quot;:&quot;" | "&#34;:&#34;" | "&gt;" | "&#61;" => {
                 of_entities(text, at, at + mark.len())
             }

@@ -83,6 +83,33 @@ static FILES: LazyLock<Marks> = LazyLock::new(|| {
     ])
 });
 
+/// What begins a list of a user and a secret.
+static PAIRS: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        "auth' => [",
+        "auth\": [",
+        "auth: [",
+        "auth=[",
+        "auth = [",
+        "login' => [",
+        "credentials' => [",
+        "credentials\": [",
+        "credentials = [",
+    ])
+});
+
+/// `'auth' => [ 'user', 'secret' ]`
+fn second_of_pair(text: &str, from: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 256;
+    let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    let list = near.split(']').next()?;
+    let quote = list.chars().find(|c| matches!(c, '"' | '\''))?;
+    let mut parts = list.split(quote);
+    let before: usize = parts.by_ref().take(3).map(|part| part.len() + 1).sum();
+    let secret = parts.next()?.trim_end_matches('\\');
+    is_odd(secret).then(|| from + before..from + before + secret.len())
+}
+
 /// The line below the name of such a file, as `cat` and `head` show it: one long word.
 fn content_below(text: &str, from: usize) -> Option<Range<usize>> {
     const FARTHEST: usize = 80;
@@ -91,7 +118,10 @@ fn content_below(text: &str, from: usize) -> Option<Range<usize>> {
     let (behind, _) = near.split_once(['\n', '\\'])?;
     let behind = behind.trim_end_matches("<==");
     let is_name = behind.is_empty() || behind.starts_with([' ', '\'', '"', ';', ')', ':']);
-    let place = line_below(text, from, 1).filter(|_| is_name && !behind.contains('='))?;
+    let first = line_below(text, from, 1);
+    // A diff says first which lines these are.
+    let place = first.or_else(|| line_below(text, from, 2).filter(|_| text[from..].contains("@@")));
+    let place = place.filter(|_| is_name && !behind.contains('='))?;
     let word = &text[place.clone()];
     let is_alone = word
         .bytes()
@@ -129,6 +159,9 @@ pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
     }
     for (at, mark) in text.match_indices("-[ RECORD") {
         find_in_record(text, at + mark.len(), &mut found);
+    }
+    for (at, _, mark) in PAIRS.places_in(text) {
+        found.extend(second_of_pair(text, at + mark.len()));
     }
     for (at, mark) in text.match_indices("SecureString") {
         found.extend(value_of_parameter(text, at + mark.len()));
@@ -224,6 +257,10 @@ mod tests {
             (
                 "write(4, \"password for a: \", 28) = 28\nread(4, \"hunter\\n\", 256) = 7",
                 "write(4, \"password for a: \", 28) = 28\nread(4, \"***\\n\", 256) = 7",
+            ),
+            (
+                "'auth' => [\n  'rt_user',\n  'hunter2x'\n]",
+                "'auth' => [\n  'rt_user',\n  '***'\n]",
             ),
             (
                 "||  Type  |  SecureString  ||\n||  Value  |  hunter  ||",
