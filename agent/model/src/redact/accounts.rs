@@ -153,7 +153,11 @@ pub(super) fn behind_parameter(text: &str, at: usize, from: usize) -> Option<Ran
     let length = run(&rest[..rest.len().min(LONGEST)], |b| {
         b.is_ascii_graphic() && !b"\"'\\&".contains(&b)
     });
-    let has_user = near.contains("?u=") || near.contains("&u=") || near.contains("user=");
+    let behind = &text[from + length..text.floor_char_boundary(from + length + 3)];
+    let has_user = ["?u=", "&u=", "user="]
+        .iter()
+        .any(|name| near.contains(name))
+        || behind.starts_with("&u=");
     (has_user && length >= 4).then_some(from..from + length)
 }
 

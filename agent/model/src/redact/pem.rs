@@ -46,7 +46,7 @@ fn is_key(rest: &str, begin: &str) -> bool {
         });
         let name = &rest[..length];
         // OpenVPN's have a name in small letters.
-        rest.starts_with("OpenVPN Static key")
+        rest.starts_with("OpenVPN ")
             || name.ends_with("PRIVATE KEY")
             || name.ends_with("PRIVATE KEY BLOCK")
     })

@@ -1,5 +1,6 @@
 //! Secrets of many words or many lines: phrases that restore a wallet, and lists of codes that replace a second factor.
 
+use super::manifest::said;
 use super::marks::Marks;
 use super::opaque::is_odd;
 use super::shape::{apart, run};
@@ -53,6 +54,7 @@ pub(super) fn find_phrases(text: &str) -> Vec<Range<usize>> {
     for (at, _, mark) in PHRASE_MARKS.places_in(text) {
         found.extend(phrase_near(text, at + mark.len()));
     }
+    find_alone(text, &mut found);
     let mut behind = 0;
     for (at, _, mark) in CODE_MARKS.places_in(text) {
         // A heading within what another one has read begins no list of its own.
@@ -61,6 +63,35 @@ pub(super) fn find_phrases(text: &str) -> Vec<Range<usize>> {
         }
     }
     apart(found)
+}
+
+/// Lines of twelve words and more that such a phrase may have, and that no sentence is made of.
+fn find_alone(text: &str, found: &mut Vec<Range<usize>>) {
+    const FEWEST: usize = 12;
+    // Every sentence of so many words has one of these; no phrase has (BIP 39, English words).
+    const OF_SENTENCES: [&str; 16] = [
+        "the", "and", "for", "with", "not", "was", "are", "has", "from", "that", "this", "its",
+        "but", "were", "have", "been",
+    ];
+    let is_word = |word: &str| {
+        (3..=8).contains(&word.len())
+            && word.bytes().all(|b| b.is_ascii_lowercase())
+            && !OF_SENTENCES.contains(&word)
+    };
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let whole = line.trim_end();
+        let inside = said(whole);
+        let words = whole[inside.clone()].trim_start();
+        if words.len() > 4 * FEWEST
+            && words.split(' ').all(is_word)
+            && words.split(' ').count() >= FEWEST
+        {
+            let end = start + inside.end;
+            found.push(end - words.len()..end);
+        }
+        start += line.len();
+    }
 }
 
 /// How far behind its name a phrase begins at most.

@@ -92,9 +92,21 @@ fn code_before(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     ((4..=8).contains(&digits) && says_so).then_some(at - digits..at)
 }
 
+/// How long a remark in brackets is: ` (between double-quotes): "value"`.
+fn length_of_remark(near: &[u8]) -> usize {
+    let near = &near[..near.len().min(LONGEST_SENTENCE)];
+    let end = near.iter().position(|b| *b == b')');
+    match end {
+        Some(end) if near.starts_with(b" (") && near[end..].starts_with(b"): ") => end + 2,
+        _ => 0,
+    }
+}
+
 /// The last word of a sentence that says what the password is, after more than the password's own name.
 fn password_behind(text: &str, from: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
+    let remark = length_of_remark(&bytes[from..]);
+    let from = from + remark;
     let near = &bytes[from..bytes.len().min(from + LONGEST_SENTENCE)];
     // A name, such as `password_file`, begins no sentence.
     if near.first() != Some(&b' ') {
@@ -108,6 +120,7 @@ fn password_behind(text: &str, from: usize) -> Option<Range<usize>> {
         return Some(from + place.start..from + place.end);
     }
     let (start, is_end) = match near.get(length) {
+        _ if remark > 0 => (from + blanks(near), false),
         Some(b':') => {
             let start = from + length + 1;
             let start = start + blanks(&bytes[start..]);
