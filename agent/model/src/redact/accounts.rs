@@ -50,6 +50,36 @@ pub(super) fn of_account(text: &str, from: usize) -> Option<Range<usize>> {
     (is_odd_word(secret) && !is_action(&text[from..from + user], secret)).then_some(start..end)
 }
 
+/// `connect user/secret@host`, as SQL*Plus reads it
+pub(super) fn behind_connect(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = &text.as_bytes()[from..];
+    let user = run(&rest[..rest.len().min(64)], |b| {
+        b.is_ascii_alphanumeric() || b"_$#".contains(&b)
+    });
+    let start = from + user + 1;
+    if user == 0 || rest.get(user) != Some(&b'/') {
+        return None;
+    }
+    let word = &text[start..start + length_of_word(text, start)];
+    let secret = word.split('@').next().unwrap_or_default();
+    (secret.len() >= 4 && secret.len() < word.len()).then(|| start..start + secret.len())
+}
+
+/// `BUNDLE_GEMS__EXAMPLE__COM=user:secret`
+pub(super) fn of_host(text: &str, from: usize) -> Option<Range<usize>> {
+    let rest = &text.as_bytes()[from..];
+    let name = run(&rest[..rest.len().min(LONGEST)], |b| {
+        b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'
+    });
+    let is_host = text[from..from + name].contains("__") && rest.get(name) == Some(&b'=');
+    let start = from + name + 1;
+    if !is_host {
+        return None;
+    }
+    let end = start + length_of_word(text, start);
+    text[start..end].contains(':').then_some(start..end)
+}
+
 /// `CLIENT_RANDOM id secret`, as TLS writes keys for those who debug it.
 pub(super) fn of_session(text: &str, from: usize) -> Option<Range<usize>> {
     let hex = |at: usize| {

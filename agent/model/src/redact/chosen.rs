@@ -90,12 +90,14 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// Whether a small letter, a capital and a digit stand side by side, which no name has: `oV7-pelikan.Drift_41`.
+/// Whether a small letter, a capital and a digit stand side by side as in no name: `oV7-pelikan.Drift_41`, `4kL.pewter-Vo`.
 fn is_mixed_within(words: &str) -> bool {
     let bytes = words.as_bytes();
     let mut three = bytes.windows(3);
-    let is_odd = three.any(|three| {
-        three[0].is_ascii_lowercase() && three[1].is_ascii_uppercase() && three[2].is_ascii_digit()
+    let is_odd = three.any(|three| match three {
+        [first, b'A'..=b'Z', last] => first.is_ascii_lowercase() && last.is_ascii_digit(),
+        [first, b'a'..=b'z', last] => first.is_ascii_digit() && last.is_ascii_uppercase(),
+        _ => false,
     });
     is_odd && count_changes(bytes) > FEWEST_CHANGES
 }
@@ -193,6 +195,10 @@ mod tests {
                 "198.51.100.17   ***",
             ),
             ("<<Ouzel-23-fRamble>>", "<<***>>"),
+            (
+                "trunk-eu  4kL.pewter-Vo  from-trunk",
+                "trunk-eu  ***  from-trunk",
+            ),
             ("OPER Wb3_kolTz81Ax'", "OPER ***'"),
             ("|  Value |  Qr9_sMelt.ovn2  |", "|  Value |  ***  |"),
         ] {

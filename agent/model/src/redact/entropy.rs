@@ -99,7 +99,11 @@ fn find_further_lines(text: &str, found: &mut Vec<Range<usize>>) {
             let has_capital = bytes[start..start + length]
                 .iter()
                 .any(u8::is_ascii_uppercase);
-            let is_next = bytes[end..start].contains(&b'\n');
+            // One that was found itself goes on by itself.
+            let is_found = found
+                .binary_search_by_key(&start, |place| place.start)
+                .is_ok();
+            let is_next = bytes[end..start].contains(&b'\n') && !is_found;
             if !is_next || !ends || !has_capital || !(SHORTEST..=full).contains(&length) {
                 break;
             }

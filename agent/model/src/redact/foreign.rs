@@ -96,6 +96,8 @@ fn behind_sign(text: &str, from: usize) -> Option<Range<usize>> {
     let value = &value[signs..];
     let start = text.len() - value.len();
     let value = &value[..value.floor_char_boundary(LONGEST)];
+    // A sentence may go on without a blank.
+    let value = &value[..value.find(|c: char| !c.is_ascii()).unwrap_or(value.len())];
     let place = start..start + length_of_word(value.as_bytes());
     let words = text.get(place.clone())?;
     (words.len() >= 4 && words.is_ascii() && !is_plain(words)).then_some(place)
@@ -112,6 +114,7 @@ mod tests {
             ("{\"密码\": \"hunter\"}", "{\"密码\": \"***\"}"),
             ("Пароль=hunter;", "Пароль=***;"),
             ("senha=hunter", "senha=***"),
+            ("初始密码:oBymFxtk,请登录", "初始密码:***,请登录"),
             (
                 "Das vorläufige Kennwort lautet Gr4uwacke-Tal und gilt",
                 "Das vorläufige Kennwort lautet *** und gilt",

@@ -4,7 +4,7 @@ use super::shape::run;
 use std::ops::Range;
 
 /// What is said before such a key, in small letters.
-const OF_LICENCES: [&str; 9] = [
+const OF_LICENCES: [&str; 14] = [
     "licen",
     "serial",
     "product",
@@ -14,6 +14,11 @@ const OF_LICENCES: [&str; 9] = [
     "with key",
     "entitle",
     "coupon",
+    "recovery key",
+    "schlüssel",
+    "clé ",
+    "clave",
+    "código",
 ];
 const OF_FACTORS: [&str; 10] = [
     "2fa",
@@ -134,6 +139,10 @@ mod tests {
             (
                 "    gceehfuk-chenujuk-ciuicbth-ivhhbenc-fdfhejed-klcifjdf-jenehidi-jtgbuhni",
                 "    ***",
+            ),
+            (
+                "Wiederherstellungsschlüssel für a: DVCH-YEYW-MZ3M-L76M-FREX-V4U2 – sicher",
+                "Wiederherstellungsschlüssel für a: *** – sicher",
             ),
             (
                 "activation number 48213-99120-77314-00218 accepted",

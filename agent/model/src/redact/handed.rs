@@ -2,8 +2,8 @@
 //! users: `auth-user-pass`, `334 UGFzc3dvcmQ6`, `check_db!user!secret`, `{PLAIN}secret`.
 
 use super::accounts::{
-    behind_address, behind_parameter, behind_slash, find_accounts, find_arguments, find_in_command,
-    find_of_domains, in_hex, of_account, of_macro, of_session,
+    behind_address, behind_connect, behind_parameter, behind_slash, find_accounts, find_arguments,
+    find_in_command, find_of_domains, in_hex, of_account, of_host, of_macro, of_session,
 };
 use super::credential::is_masked;
 use super::line::length_of_break;
@@ -49,6 +49,9 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "$USER",
         "wpa_psk",
         "proctitle=",
+        "BUNDLE_",
+        "connect ",
+        "CONNECT ",
         "type=EXECVE ",
         " data=",
         "user \"",
@@ -81,6 +84,8 @@ pub(super) fn find_handed(text: &str) -> Vec<Range<usize>> {
             "literals:" => behind = find_literals(text, at, from, &mut found),
             "&p=" => found.extend(behind_parameter(text, at, from)),
             "type=EXECVE " => find_in_command(text, from, &mut found),
+            "connect " | "CONNECT " => found.extend(behind_connect(text, from)),
+            "BUNDLE_" => found.extend(of_host(text, from)),
             "proctitle=" | " data=" => found.extend(in_hex(text, at, from)),
             "allow " | "auth " | "users: " | "basicauth " => found.extend(of_account(text, from)),
             "CLIENT_RANDOM " | "_SECRET " | "_TRAFFIC_SECRET_0 " => {
@@ -279,6 +284,10 @@ mod tests {
                 "secretGenerator:\n- literals:\n  - url=***\nname: x",
             ),
             ("allow ops:hunter2", "allow ops:***"),
+            (
+                "connect erp/hunter@//db1:1521/ERP",
+                "connect erp/***@//db1:1521/ERP",
+            ),
             ("$USER3$=hunter2", "$USER3$=***"),
             ("GET /q?u=ops&p=hunter&q=1", "GET /q?u=ops&p=***&q=1"),
             ("proctitle=6D7973716C002D7068756E74657232", "proctitle=***"),

@@ -2,18 +2,71 @@
 
 use super::MASK;
 use super::manifest::said;
+use super::marks::Marks;
 use super::shape::{apart, run};
 use std::ops::Range;
+use std::sync::LazyLock;
+
+static MARKS: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        "priv:",
+        "MK dump:",
+        "rivate key:",
+        "rivateExponent:",
+        "hexdump(len=",
+        " key 0",
+        "0x",
+        "\\x",
+        ":0:",
+        "AC",
+        "crypt",
+        ":descriptor:x25519:",
+        "-plain64 ",
+        "-plain ",
+        "-essiv:sha256 ",
+        "/base16/",
+        "XXXX:",
+        "aad3b435b51404eeaad3b435b51404ee:",
+        "agent.jar",
+        "slave.jar",
+        "remoting.jar",
+        "remoting.jnlp",
+    ])
+});
+
+/// No number is longer.
+const LONGEST: usize = 4 << 10;
 
 pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    find_pairs(text, &mut found);
-    find_long(text, &mut found);
-    find_identities(text, &mut found);
-    find_of_agents(text, &mut found);
-    find_marked(text, &mut found);
+    for (at, _, mark) in MARKS.places_in(text) {
+        let from = at + mark.len();
+        match mark {
+            "0x" | "\\x" => found.extend(long(text, from)),
+            ":0:" => found.extend(identity(text, from)),
+            " key 0" => {
+                // `key 01 …`, as of MACsec.
+                let number = length_of_number(text, from).min(2);
+                found.extend(long(text, from + number + 1).filter(|_| number == 1));
+            }
+            "AC" => found.extend(behind_account(text, from)),
+            "crypt" => found.extend(key_of_shop(text, from)),
+            "agent.jar" | "slave.jar" | "remoting.jar" | "remoting.jnlp" => {
+                found.extend(of_agent(text, from));
+            }
+            "hexdump(len=" if dumps_key(&text[..at]) => {
+                let behind = |b: u8| b.is_ascii_digit() || b"):".contains(&b);
+                let length = run(&text.as_bytes()[from..], behind);
+                find_pairs(text, from + length, &mut found);
+            }
+            "hexdump(len=" => {}
+            "priv:" | "MK dump:" | "rivate key:" | "rivateExponent:" => {
+                find_pairs(text, from, &mut found);
+            }
+            _ => found.extend(behind_mark(text, from)),
+        }
+    }
     find_digests_of_realms(text, &mut found);
-    find_of_accounts(text, &mut found);
     apart(found)
 }
 
@@ -38,44 +91,23 @@ fn dumps_key(before: &str) -> bool {
 }
 
 /// Bytes of a key, each two digits of base 16, over as many lines as they have: `priv:\n    3f:9a:…`.
-fn find_pairs(text: &str, found: &mut Vec<Range<usize>>) {
-    const MARKS: [&str; 5] = [
-        "priv:",
-        "MK dump:",
-        "rivate key:",
-        "rivateExponent:",
-        "hexdump(len=",
-    ];
+fn find_pairs(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
     const FEWEST: usize = 8;
-    const LONGEST: usize = 4 << 10;
     let bytes = text.as_bytes();
-    for mark in MARKS {
-        for (at, mark) in text.match_indices(mark) {
-            let mut start = at + mark.len();
-            if mark.ends_with('=') {
-                if !dumps_key(&text[..at]) {
-                    continue;
-                }
-                start += run(&bytes[start..], |b| {
-                    b.is_ascii_digit() || b"):".contains(&b)
-                });
-            }
-            let end = bytes.len().min(start + LONGEST);
-            let is_gap = |b: u8| b.is_ascii_whitespace() || b"#\"',\\".contains(&b);
-            loop {
-                start += run(&bytes[start..end], is_gap);
-                // An escaped line break.
-                start +=
-                    usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
-                start += run(&bytes[start..end.max(start)], |b| b == b' ');
-                let length = length_of_pairs(&bytes[start..end.max(start)]);
-                if length < 3 * FEWEST - 1 {
-                    break;
-                }
-                found.push(start..start + length);
-                start += length;
-            }
+    let mut start = from;
+    let end = bytes.len().min(start + LONGEST);
+    let is_gap = |b: u8| b.is_ascii_whitespace() || b"#\"',\\".contains(&b);
+    loop {
+        start += run(&bytes[start..end], is_gap);
+        // An escaped line break.
+        start += usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
+        start += run(&bytes[start..end.max(start)], |b| b == b' ');
+        let length = length_of_pairs(&bytes[start..end.max(start)]);
+        if length < 3 * FEWEST - 1 {
+            return;
         }
+        found.push(start..start + length);
+        start += length;
     }
 }
 
@@ -101,149 +133,113 @@ fn length_of_pairs(bytes: &[u8]) -> usize {
 }
 
 /// `0x` or `\x` and 32 digits or more: no address is so long, and digests are written without it.
-fn find_long(text: &str, found: &mut Vec<Range<usize>>) {
+fn long(text: &str, from: usize) -> Option<Range<usize>> {
     const SHORTEST: usize = 32;
-    for (at, sign) in text.match_indices('x') {
-        let start = at + sign.len();
-        if !text[..at].ends_with(['0', '\\']) {
-            continue;
-        }
-        let length = length_of_number(text, start);
-        if length >= SHORTEST {
-            found.push(start..start + length);
-        }
-    }
+    let length = length_of_number(text, from);
+    (length >= SHORTEST).then_some(from..from + length)
 }
 
 /// `0a1b2c3d4e:0:PUBLIC:SECRET`, as ZeroTier keeps its identity.
-fn find_identities(text: &str, found: &mut Vec<Range<usize>>) {
-    const KIND: &str = ":0:";
+fn identity(text: &str, public: usize) -> Option<Range<usize>> {
     const LENGTH: usize = 128;
-    for (at, kind) in text.match_indices(KIND) {
-        let public = at + kind.len();
-        let start = public + LENGTH + 1;
-        if length_of_number(text, public) == LENGTH
-            && text.as_bytes().get(start - 1) == Some(&b':')
-            && length_of_number(text, start) == LENGTH
-        {
-            found.push(start..start + LENGTH);
-        }
-    }
+    let start = public + LENGTH + 1;
+    let is_identity = length_of_number(text, public) == LENGTH
+        && text.as_bytes().get(start - 1) == Some(&b':')
+        && length_of_number(text, start) == LENGTH;
+    is_identity.then_some(start..start + LENGTH)
 }
 
 /// `'AC…', '…'`: the token behind the account of Twilio.
-fn find_of_accounts(text: &str, found: &mut Vec<Range<usize>>) {
+fn behind_account(text: &str, account: usize) -> Option<Range<usize>> {
     const LENGTH: usize = 32;
-    for (at, mark) in text.match_indices("AC") {
-        let account = at + mark.len();
-        let length = match text[account..].starts_with(MASK) {
-            true => MASK.len(),
-            false => length_of_number(text, account),
-        };
-        if length != LENGTH && length != MASK.len() {
-            continue;
-        }
-        let behind = account + length;
-        let rest = &text.as_bytes()[behind..];
-        let start = behind + run(rest, |b| b"'\", :=\\".contains(&b)).min(8);
-        if start > behind && length_of_number(text, start) == LENGTH {
-            found.push(start..start + LENGTH);
-        }
+    let rest = &text.as_bytes()[account..];
+    let length = match rest.starts_with(MASK.as_bytes()) {
+        true => MASK.len(),
+        false => run(&rest[..rest.len().min(LENGTH + 1)], |b| {
+            b.is_ascii_hexdigit()
+        }),
+    };
+    if length != LENGTH && length != MASK.len() {
+        return None;
     }
+    let gap = run(&rest[length..], |b| b"'\", :=\\".contains(&b)).min(8);
+    let start = account + length + gap;
+    (gap > 0 && length_of_number(text, start) == LENGTH).then_some(start..start + LENGTH)
 }
 
 /// `user:realm:digest`, a line of a list of Apache's `htdigest`.
 fn find_digests_of_realms(text: &str, found: &mut Vec<Range<usize>>) {
     const LENGTH: usize = 32;
-    const LONGEST: usize = 128;
+    const LONGEST_LINE: usize = 128;
     let is_of_user = |b: u8| b.is_ascii_alphanumeric() || b"_.-@".contains(&b);
     let mut start = 0;
     for line in text.split_inclusive('\n') {
         let whole = line.trim_end();
+        let begin = start;
+        start += line.len();
+        let digits = whole.bytes().rev().take(LENGTH);
+        if whole.len() > LONGEST_LINE || digits.filter(u8::is_ascii_hexdigit).count() < LENGTH {
+            continue;
+        }
         let inside = said(whole);
         let parts: Vec<&str> = whole[inside.clone()].splitn(4, ':').collect();
         if let [user, realm, digest] = parts.as_slice()
-            && whole.len() <= LONGEST
             && !user.is_empty()
             && user.bytes().all(is_of_user)
             && !realm.is_empty()
             && digest.len() == LENGTH
             && length_of_number(digest, 0) == LENGTH
         {
-            let end = start + inside.end;
+            let end = begin + inside.end;
             found.push(end - LENGTH..end);
         }
-        start += line.len();
     }
 }
 
-/// What stands behind a mark of one program: a key of a hidden service of Tor, the key of a swarm of IPFS, a hash of SMB.
-fn find_marked(text: &str, found: &mut Vec<Range<usize>>) {
+/// What stands behind a mark of one program: a key of a hidden service of Tor, the key of a swarm of IPFS, a hash of SMB, a key
+/// of dm-crypt.
+fn behind_mark(text: &str, from: usize) -> Option<Range<usize>> {
     const SHORTEST: usize = 32;
-    let bytes = text.as_bytes();
-    for mark in [
-        ":descriptor:x25519:",
-        "-plain64 ",
-        "-plain ",
-        "-essiv:sha256 ",
-        "/base16/",
-        "XXXX:",
-        "aad3b435b51404eeaad3b435b51404ee:",
-    ] {
-        for (at, mark) in text.match_indices(mark) {
-            let mut start = at + mark.len();
-            // The key of a swarm has a line of its own.
-            start += run(&bytes[start..], |b| {
-                b.is_ascii_whitespace() || b"\\\",".contains(&b)
-            })
-            .min(32);
-            start +=
-                usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
-            start += run(&bytes[start..], |b| b == b' ').min(32);
-            let length = run(&bytes[start..], |b| b.is_ascii_alphanumeric());
-            if length >= SHORTEST {
-                found.push(start..start + length);
-            }
-        }
-    }
-    // `'crypt' => ['key' => '…']`, as of Magento.
-    for (at, mark) in text.match_indices("crypt") {
-        let near = &text[at..text.floor_char_boundary(at + mark.len() + 32)];
-        let Some(key) = near.find("key") else {
-            continue;
-        };
-        let start = at + key + 3;
-        let start = start + run(&bytes[start..], |b| b" '\"=>:\\".contains(&b)).min(16);
-        let length = length_of_number(text, start);
-        if length >= SHORTEST {
-            found.push(start..start + length);
-        }
-    }
+    let bytes = &text.as_bytes()[..text.len().min(from + LONGEST)];
+    // The key of a swarm has a line of its own.
+    let is_gap = |b: u8| b.is_ascii_whitespace() || b"\\\",".contains(&b);
+    let mut start = from + run(&bytes[from..], is_gap).min(32);
+    start += usize::from(bytes[..start].ends_with(b"\\") && bytes.get(start) == Some(&b'n'));
+    start += run(&bytes[start..], |b| b == b' ').min(32);
+    let length = run(&bytes[start..], |b| b.is_ascii_alphanumeric());
+    (length >= SHORTEST).then_some(start..start + length)
+}
+
+/// `'crypt' => ['key' => '…']`, as of Magento.
+fn key_of_shop(text: &str, from: usize) -> Option<Range<usize>> {
+    let near = &text[from..text.floor_char_boundary(from + 32)];
+    let start = from + near.find("key")? + 3;
+    let rest = &text.as_bytes()[start..];
+    long(
+        text,
+        start + run(rest, |b| b" '\"=>:\\".contains(&b)).min(16),
+    )
 }
 
 /// The secret of an agent of Jenkins, which older ones take as an argument of no name.
-fn find_of_agents(text: &str, found: &mut Vec<Range<usize>>) {
+fn of_agent(text: &str, start: usize) -> Option<Range<usize>> {
     const NEAR: usize = 512;
     const LENGTH: usize = 64;
-    for mark in ["agent.jar", "slave.jar", "remoting.jar", "remoting.jnlp"] {
-        for (at, mark) in text.match_indices(mark) {
-            let start = at + mark.len();
-            let near = &text[start..text.floor_char_boundary(start + NEAR)];
-            let line = near.split('\n').next().unwrap_or_default();
-            let mut from = start;
-            for word in line.split([' ', '"', '\'', ',']) {
-                if word.len() == LENGTH && length_of_number(word, 0) == LENGTH {
-                    found.push(from..from + LENGTH);
-                }
-                from += word.len() + 1;
-            }
+    let near = &text[start..text.floor_char_boundary(start + NEAR)];
+    let line = near.split('\n').next().unwrap_or_default();
+    let mut from = start;
+    for word in line.split([' ', '"', '\'', ',']) {
+        if word.len() == LENGTH && length_of_number(word, 0) == LENGTH {
+            return Some(from..from + LENGTH);
         }
+        from += word.len() + 1;
     }
+    None
 }
 
 fn length_of_number(text: &str, from: usize) -> usize {
     let rest = text.as_bytes().get(from..).unwrap_or_default();
-    run(rest, |b| b.is_ascii_hexdigit())
+    run(&rest[..rest.len().min(LONGEST)], |b| b.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -258,6 +254,10 @@ mod tests {
             (
                 "PSK (from passphrase) - hexdump(len=8): 2d 6f 5c d8 81 16 94 21".to_owned(),
                 "PSK (from passphrase) - hexdump(len=8): ***",
+            ),
+            (
+                format!("ip macsec add macsec0 on key 01 {}", &NUMBER[..32]),
+                "ip macsec add macsec0 on key 01 ***",
             ),
             (
                 format!("host/a@B (aes256-cts-hmac-sha1-96)  (0x{NUMBER})"),

@@ -309,8 +309,8 @@ struct Name {
 
 fn name_before(bytes: &[u8], parting: &Parting) -> Option<Name> {
     let mut end = parting.start;
-    // `name := value`, `name != "value"`
-    if parting.sign == Sign::Equals && end > 0 && b":!?+".contains(&bytes[end - 1]) {
+    // `name := value`, `name != "value"`, `name\="value"`
+    if parting.sign == Sign::Equals && end > 0 && b":!?+\\".contains(&bytes[end - 1]) {
         end -= 1 + usize::from(bytes[..end - 1].ends_with(b":"));
     }
     let near = &bytes[end.saturating_sub(WIDEST_GAP)..end];

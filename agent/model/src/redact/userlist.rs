@@ -67,7 +67,11 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = Vec::new();
     for (at, _, mark) in SECRET_MARKS.places_in(text) {
         let start = at + mark.len();
-        found.extend(word_at(text, start));
+        // `IDENTIFIED BY VALUES 'hash'`
+        let hash = ["VALUES ", "values "]
+            .iter()
+            .find(|word| text[start..].starts_with(**word));
+        found.extend(word_at(text, start + hash.map_or(0, |word| word.len())));
     }
     find_behind_marks(text, &mut found);
     let has_chap = CHAP_MARKS.are_in(text);
