@@ -164,12 +164,16 @@ pub(super) fn find_of_domains(text: &str, found: &mut Vec<Range<usize>>) {
         let before = text.as_bytes()[..at].iter().rev().take(64);
         let is_name = |b: &&u8| b.is_ascii_alphanumeric() || b"_.-".contains(b);
         let user = before.take_while(is_name).count();
-        let is_of_domain = user > 0 && text.as_bytes()[..at - user].ends_with(b"\\");
+        let domain = text.as_bytes()[..at - user].strip_suffix(b"\\");
+        let is_of_domain = user > 1
+            && domain
+                .and_then(<[u8]>::last)
+                .is_some_and(u8::is_ascii_alphanumeric);
         let start = at + sign.len();
         if is_of_domain {
             let end = start + length_of_word(text, start);
             let secret = &text[start..end];
-            if is_odd(secret) || secret.contains(|c: char| c.is_ascii_punctuation() && c != '%') {
+            if is_odd(secret) {
                 found.push(start..end);
             }
         }

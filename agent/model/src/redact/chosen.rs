@@ -92,6 +92,7 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
 
 /// Whether a small letter, a capital and a digit stand side by side as in no name: `oV7-pelikan.Drift_41`, `4kL.pewter-Vo`.
 fn is_mixed_within(words: &str) -> bool {
+    let words = without_versions(words);
     let bytes = words.as_bytes();
     let mut three = bytes.windows(3);
     let is_odd = three.any(|three| match three {
@@ -99,7 +100,39 @@ fn is_mixed_within(words: &str) -> bool {
         [first, b'a'..=b'z', last] => first.is_ascii_digit() && last.is_ascii_uppercase(),
         _ => false,
     });
-    is_odd && count_changes(bytes) > FEWEST_CHANGES
+    is_odd && count_changes(bytes) > FEWEST_CHANGES && !is_named(words)
+}
+
+/// Whether a part of a name with digits stands in it.
+fn is_named(part: &str) -> bool {
+    let small = part.to_ascii_lowercase();
+    NAMES.iter().any(|name| small.contains(name))
+}
+
+/// Up to what counts the versions of an API or names one resource of a stack: `CoreV1Api`, `Nodegroup-1XK9QW2ZP7LM`.
+fn without_versions(part: &str) -> &str {
+    const SHORTEST_WORD: usize = 3;
+    let bytes = part.as_bytes();
+    let mut pairs = bytes.windows(2);
+    let version = pairs.rposition(|two| two[0] == b'V' && two[1].is_ascii_digit());
+    let is_behind_word = |at: &usize| {
+        let before = bytes[..*at].iter().rev();
+        before.take_while(|b| b.is_ascii_lowercase()).count() >= SHORTEST_WORD
+    };
+    if let Some(version) = version.filter(is_behind_word) {
+        return &part[..version];
+    }
+    match part.rsplit_once('-') {
+        Some((before, id))
+            if (12..=13).contains(&id.len())
+                && id
+                    .bytes()
+                    .all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()) =>
+        {
+            before
+        }
+        _ => part,
+    }
 }
 
 /// Whether digits and letters of both cases change within it more than in names.
@@ -111,6 +144,7 @@ fn is_odd_part(part: &str) -> bool {
     if !is_mixed || part.starts_with("0x") {
         return false;
     }
+    let part = without_versions(part);
     // A version, the number of one of many, or a zone: `Nodes-1a`.
     let is_number = |c: char| c.is_ascii_digit() || "-_".contains(c);
     let zone = part.trim_end_matches(|c: char| c.is_ascii_lowercase());
@@ -119,12 +153,7 @@ fn is_odd_part(part: &str) -> bool {
         _ => part,
     };
     let part = part.trim_end_matches(is_number);
-    let small = part.to_ascii_lowercase();
-    let named = NAMES
-        .iter()
-        .map(|name| name.len() * small.matches(name).count())
-        .sum::<usize>();
-    if part.len() < SHORTEST || named > 0 {
+    if part.len() < SHORTEST || is_named(part) {
         return false;
     }
     let bytes = part.as_bytes();
@@ -159,7 +188,11 @@ fn is_chosen(word: &[u8], sign: usize) -> bool {
     let (before, behind) = (&word[..sign], &word[sign + 1..]);
     let is_within = before.last().is_some_and(u8::is_ascii_alphanumeric)
         && behind.first().is_some_and(u8::is_ascii_alphanumeric);
-    let counts = SIGNS.contains(&word[sign]) || before.iter().any(u8::is_ascii_digit);
+    // `Http2Exception$StreamException`
+    let is_class = word[sign] == b'$'
+        && before.first().is_some_and(u8::is_ascii_uppercase)
+        && behind.first().is_some_and(u8::is_ascii_uppercase);
+    let counts = SIGNS.contains(&word[sign]) || before.iter().any(u8::is_ascii_digit) && !is_class;
     // `file.html#Part1`, `user1@Host.example`
     let is_number = behind.iter().all(u8::is_ascii_digit);
     let is_address = before.contains(&b'.') || word[sign] == b'@' && behind.contains(&b'.');
@@ -217,6 +250,8 @@ mod tests {
             "5.15.0-1031~20.04.1-Ubuntu",
             "https://a.example/x#Section2B",
             "lib2@v1.2.3Beta",
+            "client.CoreV1Api readCoreV1NamespacedPod DescribeInstanceTypesV2 FlowSchemaV1Beta2",
+            "Nodegroup-1XK9QW2ZP7LM Caused by: Http2Exception$StreamException: x",
             "AgentBaker#7680 java -Xmx640m #111~18.04.1-Ubuntu GetAddrInfoReqWrap.onlookupall",
             "MyRole-Prod-2a Nodes_Of-Group-12 role kOps-Nodes-1b",
             "DataSourceEc2Local ChaCha20-Poly1305 22-Nov-2026 CoreDNS-1.12.4 K8s-driven",

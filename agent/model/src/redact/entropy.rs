@@ -83,16 +83,17 @@ pub(super) fn find_unknown(text: &str) -> Vec<Range<usize>> {
 fn find_further_lines(text: &str, found: &mut Vec<Range<usize>>) {
     const SHORTEST: usize = 8;
     const FULL: usize = 56;
+    const WIDEST_GAP: usize = 64;
     let bytes = text.as_bytes();
     let mut further = Vec::new();
     for place in found.iter() {
         let (mut end, mut full) = (place.end, place.len());
         while full >= FULL {
-            let gap = run(&bytes[end..], |b| b.is_ascii_whitespace());
+            let behind = &bytes[end..bytes.len().min(end + WIDEST_GAP)];
+            let gap = run(behind, |b| b.is_ascii_whitespace());
             let start = end + gap;
-            let length = run(&bytes[start..], |b| {
-                b.is_ascii_alphanumeric() || b"+/=".contains(&b)
-            });
+            let near = &bytes[start..bytes.len().min(start + full + 1)];
+            let length = run(near, |b| b.is_ascii_alphanumeric() || b"+/=".contains(&b));
             let ends = bytes
                 .get(start + length)
                 .is_none_or(|b| b"\r\n".contains(b));

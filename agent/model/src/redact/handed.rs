@@ -309,6 +309,7 @@ mod tests {
             "check_disk!20%!10%!/var",
             "allow ec2:AssignIpv6Addresses on arn:aws:ec2:us-west-2:*:network-interface/eni-1",
             "allow ec2:DescribeIpv6Pools",
+            "curl -w \"a\\n%{http_code}2xx\" and date \"+\\t%Y-%m-%d\"",
             "check_ssh!node-1!22",
             "user=kube-system/app-1 verb=get",
             "<auth-user-pass>\nme",

@@ -42,6 +42,8 @@ pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
     for (at, _, mark) in MARKS.places_in(text) {
         let from = at + mark.len();
         match mark {
+            // Names of systemd have `\x2d` for a hyphen.
+            "\\x" if text[from..].starts_with("2d") => {}
             "0x" | "\\x" => found.extend(long(text, from)),
             ":0:" => found.extend(identity(text, from)),
             " key 0" => {
@@ -290,6 +292,7 @@ mod tests {
         for text in [
             format!("RX frame - hexdump(len=8): 2d 6f 5c d8 81 16 94 21 {NUMBER}"),
             "0xffff888103a2b000 0x7f3a".to_owned(),
+            format!("dev-disk-by\\x2did-nvme\\x2d{NUMBER}\\x2d1.device"),
             format!("container {NUMBER} started"),
             format!("74b1ff6bd8:0:{NUMBER}{NUMBER}"),
         ] {

@@ -3,7 +3,7 @@
 
 use super::arguments::words_after;
 use super::marks::Marks;
-use super::opaque::is_odd;
+use super::opaque::{is_odd, is_opaque};
 use super::quote::{backslashes_before, closed, quoted};
 use super::shape::{apart, run};
 use std::ops::Range;
@@ -67,7 +67,11 @@ pub(super) fn find_marked(text: &str) -> Vec<Range<usize>> {
             ),
             "register => " | ":pserver:" => registration(line),
             "http-basic." => nth_word(line, 2),
-            "token set " => nth_word(line, 0),
+            "token set " => {
+                let mut word = nth_word(line, 0);
+                word.retain(|word| is_opaque(&line[word.clone()], true));
+                word
+            }
             "PRAGMA key" | "SET PASSWORD" | "pgp_sym_" | "AES_DECRYPT(" | "AES_ENCRYPT(" => {
                 last_quoted(line)
             }

@@ -21,6 +21,7 @@ mod encoded;
 mod entropy;
 mod environment;
 mod foreign;
+mod forms;
 mod groups;
 mod handed;
 mod harmless;

@@ -69,9 +69,10 @@ pub(super) fn find_phrases(text: &str) -> Vec<Range<usize>> {
 fn find_alone(text: &str, found: &mut Vec<Range<usize>>) {
     const FEWEST: usize = 12;
     // Every sentence of so many words has one of these; no phrase has (BIP 39, English words).
-    const OF_SENTENCES: [&str; 16] = [
+    const OF_SENTENCES: [&str; 19] = [
         "the", "and", "for", "with", "not", "was", "are", "has", "from", "that", "this", "its",
-        "but", "were", "have", "been",
+        "but", "were", "have", "been", // Directories of a listing.
+        "usr", "etc", "tmp",
     ];
     let is_word = |word: &str| {
         (3..=8).contains(&word.len())

@@ -201,6 +201,11 @@ mod tests {
             ("---> PASS Hunter.two2\n200 ok", "---> PASS ***\n200 ok"),
             ("a1 LOGIN relay Hunter.two2", "a1 LOGIN relay ***"),
             ("AUTH PLAIN AGEAaHVudGVyMg==", "AUTH PLAIN ***"),
+            ("AUTH\r\n$7\r\nhunter2\r\n", "AUTH\r\n$7\r\n***\r\n"),
+            (
+                "161:  C=\"public1\" GetRequest(28) C=\"\" GetRequest(2)",
+                "161:  C=\"***\" GetRequest(28) C=\"\" GetRequest(2)",
+            ),
             (
                 "/msg NickServ IDENTIFY Hunter.two2",
                 "/msg NickServ IDENTIFY ***",

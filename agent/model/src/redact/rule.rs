@@ -4,7 +4,7 @@ use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
     chosen, columns, command, compare, credential, directive, encoded, entropy, environment,
-    foreign, groups, handed, hex, links, login, manifest, marked, markup, name, pem, phrase,
+    foreign, forms, groups, handed, hex, links, login, manifest, marked, markup, name, pem, phrase,
     protocol, sentence, shape, shown, url, vendor,
 };
 use std::ops::Range;
@@ -160,6 +160,7 @@ pub const RULES: &[Rule] = &[
             Shape(marked::find_marked),
             Shape(protocol::find_in_protocols),
             Shape(shown::find_shown),
+            Shape(forms::find_in_forms),
         ],
     },
     Rule {

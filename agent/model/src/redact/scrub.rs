@@ -224,7 +224,9 @@ fn mask_found<'text>(
     text: Cow<'text, str>,
     seen: &mut Found<'_>,
 ) -> Cow<'text, str> {
-    let found = find(&text);
+    let mut found = find(&text);
+    // What is masked already is not found again: else a text would never be done.
+    found.retain(|place| text[place.clone()].bytes().any(|b| b != b'*'));
     if found.is_empty() {
         return text;
     }
