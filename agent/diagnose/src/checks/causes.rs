@@ -162,11 +162,17 @@ fn killed_by_lists(checks: &[CheckReport]) -> Vec<Link> {
 
 /// What kube-proxy explains where it cannot write the rules of Services: that nothing on the node reaches the API server's.
 fn without_services(checks: &[CheckReport]) -> Vec<Link> {
-    const UNREACHED: &[&str] = &[
-        "does not reach the API server",
-        "the API server's address does not answer",
-    ];
-    let is_unreached = |one: &CheckReport| UNREACHED.iter().any(|it| one.note.contains(it));
+    const SERVICE: &str = "100.64.0.1:443";
+    let of_service = |one: &CheckReport| {
+        let mut quoted = one.finding.iter().flat_map(|finding| &finding.evidence);
+        one.note.contains(SERVICE) || quoted.any(|piece| piece.value.contains(SERVICE))
+    };
+    // kubelet goes to the API server without a Service.
+    let is_unreached = |one: &CheckReport| {
+        let says = |words: &str| one.note.contains(words);
+        (says("does not reach the API server") && !says("kubelet does not"))
+            || (says("the API server's address does not answer") && of_service(one))
+    };
     let effects = places(checks, |one| {
         one.status == Status::Fail && is_unreached(one)
     });

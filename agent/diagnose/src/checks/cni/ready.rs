@@ -1,7 +1,7 @@
 //! `cni.ready`: the pod of the `DaemonSet` that brings the network.
 
 use super::configuration::candidates;
-use super::rivals::{deletion, files_removed, rival};
+use super::rivals::{deletion, files_removed, has_device, rival};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
@@ -152,11 +152,20 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
     finding
 }
 
-/// What is to do before and after the remedy where another network, which still runs, holds what a network's pod wants.
+/// What is to do before and after the remedy where another network, which still runs and left its file or device on the node,
+/// holds the VXLAN port that a network's pod wants. Of other ports nothing says that a network has them.
 fn rivalry(node: &Node<'_>, pod: &PodSeen, line: &str) -> Option<(String, String)> {
-    let own = of_pod(&pod.name).filter(|_| line.contains("address already in use"))?;
+    let line = line.to_ascii_lowercase();
+    let is_taken = line.contains("vxlan") && line.contains("address already in use");
+    // Of two networks the cluster's own stays.
+    let wanted = of_word(&stage::kubernetes(node).ok()?.network.name)?;
+    let own = of_pod(&pod.name).filter(|own| is_taken && own.word() == wanted.word())?;
     let (other, network) = rival(node, own)?;
-    let mut then = files_removed(node, network).map_or(String::new(), |rm| format!("{rm}; "));
+    let removed = files_removed(node, network);
+    if removed.is_none() && !has_device(node, network) {
+        return None;
+    }
+    let mut then = removed.map_or(String::new(), |rm| format!("{rm}; "));
     let (namespace, name) = (&pod.namespace, &pod.name);
     then.push_str(&format!(
         "kubectl -n {namespace} delete pod {name}, and delete the pods that got their addresses from {}",

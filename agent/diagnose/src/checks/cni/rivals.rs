@@ -5,10 +5,25 @@ use crate::checks::node::Node;
 use quake_model::facts::PodSeen;
 use quake_model::pod_networks::{Network, of_file, of_pod};
 
+/// Where the pods of networks run; one elsewhere only has a name like theirs.
+const NAMESPACES: &[&str] = &["kube-system", "kube-flannel", "calico-system", "cilium"];
+
+/// What the names of the VXLAN devices begin with that networks make, by the network's word.
+const DEVICES: &[(&str, &str)] = &[
+    ("calico", "vxlan.calico"),
+    ("canal", "flannel."),
+    ("cilium", "cilium_vxlan"),
+    ("flannel", "flannel."),
+    ("weave", "vxlan-6784"),
+];
+
 /// A pod of another network than `own`, and that network.
 pub(super) fn rival<'a>(node: &Node<'a>, own: &Network) -> Option<(&'a PodSeen, &'static Network)> {
     let mut running = node.pods().filter(|pod| pod.state == "running");
     running.find_map(|pod| {
+        if !NAMESPACES.contains(&pod.namespace.as_str()) {
+            return None;
+        }
         let network = of_pod(&pod.name).filter(|other| other.word() != own.word())?;
         Some((pod, network))
     })
@@ -24,6 +39,16 @@ pub(super) fn deletion(pod: &PodSeen) -> String {
         "kubectl -n {namespace} delete daemonset {set}: its pod {} runs here and brings back what is taken away",
         pod.name
     )
+}
+
+/// Whether a network has its VXLAN device on the node.
+pub(super) fn has_device(node: &Node<'_>, network: &Network) -> bool {
+    let is_own = |name: &str| {
+        let mut devices = DEVICES.iter();
+        devices.any(|(word, start)| *word == network.word() && name.starts_with(start))
+    };
+    let facts = node.survey().network.ok();
+    facts.is_some_and(|facts| facts.links.iter().any(|link| is_own(&link.name)))
 }
 
 /// The configuration files that a network left on the node, as a command.

@@ -184,12 +184,14 @@ fn without_name_server(node: &Node<'_>) -> Option<Finding> {
 fn without_pod(node: &Node<'_>, address: &str) -> String {
     const SERVICE: &str = "the address of kubectl -n kube-system get service kube-dns (the tenth of the Services' range)";
     let mut texts = kubelet_texts(node).into_iter();
+    let is_edge = |c: char| !(c.is_ascii_alphanumeric() || ".:".contains(c));
+    let names = |text: &str| text.split(is_edge).any(|word| word == address);
     let file = match kubelet_flag(node, "cluster-dns") {
         Some(_) => Some("--cluster-dns of kubelet".to_owned()),
-        None => texts.find_map(|(path, text)| text.contains(address).then_some(path)),
+        None => texts.find_map(|(path, text)| names(text).then_some(path)),
     };
     let file = file.unwrap_or_else(|| kubelet_configuration(node).to_owned());
     format!(
-        "kubectl -n kube-system get daemonset node-local-dns; where there is none: take clusterDNS out of spec.kubelet in kops edit cluster (with kubeDNS.nodeLocalDNS.enabled: false), or set kubeDNS.nodeLocalDNS.enabled: true; kops update cluster --yes, and roll the group; at once on this node: write {SERVICE} for {address} in {file}, systemctl restart kubelet.service, and delete the pods, whose resolv.conf keeps the address; CoreDNS and security groups are not the cause"
+        "kubectl -n kube-system get daemonset node-local-dns; where there is none, CoreDNS and security groups are not the cause: take clusterDNS out of spec.kubelet in kops edit cluster (with kubeDNS.nodeLocalDNS.enabled: false), or set kubeDNS.nodeLocalDNS.enabled: true; kops update cluster --yes, and roll the group; at once on this node: write {SERVICE} for {address} in {file}, systemctl restart kubelet.service, and delete the pods, whose resolv.conf keeps the address"
     )
 }

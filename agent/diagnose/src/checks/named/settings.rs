@@ -111,9 +111,15 @@ fn of_tables(fix: &str, texts: &Texts) -> Option<String> {
     let mut files = FILES.iter();
     files.find_map(|path| {
         let lines = texts.get(*path)?.ok()?.lines();
-        let names = lines.filter_map(|line| line.trim().strip_prefix("table "));
-        let names = names.map(|name| name.trim_end_matches(['{', ' ']));
-        let deleted: Vec<String> = names.map(|it| format!("nft delete table {it}")).collect();
+        // A file may declare a table, delete it and then write it: it is one table.
+        let mut deleted: Vec<String> = Vec::new();
+        for name in lines.filter_map(|line| line.trim().strip_prefix("table ")) {
+            let name = name.split(['{', ';']).next().unwrap_or(name).trim();
+            let command = format!("nft delete table {name}");
+            if !deleted.contains(&command) {
+                deleted.push(command);
+            }
+        }
         (!deleted.is_empty()).then(|| format!("{path} loads such: {}", deleted.join("; ")))
     })
 }

@@ -24,8 +24,10 @@ struct Denied<'a> {
     pod: &'a PodSeen,
     line: &'a str,
     uid: u32,
-    /// The files of the host that it reads and may not, the one of its log first.
-    files: Vec<String>,
+    /// The file of the host that its log names.
+    named: String,
+    /// What lets it read this file and the others that are closed to it, as commands.
+    open: String,
     /// What does not let it in: the file or a directory above it.
     by: (String, &'a EntryFacts),
     /// The container of the same pod whose health check asks this one.
@@ -72,14 +74,15 @@ fn of_pod<'a>(node: &Node<'a>, manifests: &[Manifest<'_>], pod: &'a PodSeen) -> 
             (*uid, files.collect(), None)
         }
     };
-    let by = barrier(node, files.first()?.as_ref()?, uid)?;
-    let closed = |path: &String| barrier(node, path, uid).is_some();
-    let files = files.into_iter().flatten().filter(closed).collect();
+    let named = files.first()?.clone()?;
+    let by = barrier(node, &named, uid)?;
+    let others: Vec<String> = files.into_iter().skip(1).flatten().collect();
     Some(Denied {
         pod,
         line,
         uid,
-        files,
+        open: opened(node, &by, &named, &others, uid),
+        named,
         by,
         asked_for,
     })
@@ -154,24 +157,67 @@ fn probing_container(spec: &Yaml, container: &Yaml) -> Option<String> {
     others.find(asks)?.text_of("name").map(str::to_owned)
 }
 
-/// What does not let a user read a file: a directory above that it may not enter, or the file. Groups are not known.
+/// Whether the mode of an entry lets a user do what a bit stands for. Groups are not known.
+fn may(entry: &EntryFacts, uid: u32, bit: u32) -> bool {
+    let shift = if entry.owner.uid == uid { 6 } else { 0 };
+    entry.mode >> shift & bit != 0
+}
+
+/// A file whose own mode does not let a user read it.
+fn closed_file<'a>(node: &Node<'a>, path: &str, uid: u32) -> Option<&'a EntryFacts> {
+    let entry = node.entry(path).ok()??;
+    (entry.kind == EntryKind::File && !may(entry, uid, 0o4)).then_some(entry)
+}
+
+/// The commands that let a user read the file which a log names and the others that are closed to it. What others may need as
+/// it is stays so: files of other users, and but for the named one those that a group reads.
+fn opened(
+    node: &Node<'_>,
+    by: &(String, &EntryFacts),
+    named: &str,
+    others: &[String],
+    uid: u32,
+) -> String {
+    let mut commands = Vec::new();
+    if by.1.kind == EntryKind::Directory {
+        let who = if by.1.owner.uid == uid { 'u' } else { 'o' };
+        commands.push(format!("chmod {who}+x {}", by.0));
+    }
+    let (mut of_root, mut own) = (Vec::new(), Vec::new());
+    for path in std::iter::once(named).chain(others.iter().map(String::as_str)) {
+        let Some(entry) = closed_file(node, path, uid) else {
+            continue;
+        };
+        let is_named = path == named;
+        match entry.owner.uid {
+            owner if owner == uid => own.push(path),
+            0 if is_named || entry.mode & 0o040 == 0 => of_root.push(path),
+            owner if owner != 0 && is_named => commands.push(format!(
+                "{path} is of uid {owner}, which may need it: copy it to a file of uid {uid}, or give it a group that uid {uid} is in, and chmod g+r {path}"
+            )),
+            _ => {}
+        }
+    }
+    if !of_root.is_empty() {
+        let files = of_root.join(" ");
+        commands.push(format!("chown {uid} {files} && chmod u+r {files}"));
+    }
+    if !own.is_empty() {
+        commands.push(format!("chmod u+r {}", own.join(" ")));
+    }
+    commands.join("; ")
+}
+
+/// What does not let a user read a file: a directory above that it may not enter, or the file.
 fn barrier<'a>(node: &Node<'a>, path: &str, uid: u32) -> Option<(String, &'a EntryFacts)> {
-    let may = |entry: &EntryFacts, bit: u32| {
-        let shift = if entry.owner.uid == uid { 6 } else { 0 };
-        entry.mode >> shift & bit != 0
-    };
     let above = path.match_indices('/').map(|(at, _)| &path[..at]);
     let mut directories = above.filter(|directory| !directory.is_empty());
     let closed = directories.find_map(|directory| {
         let entry = node.entry(directory).ok()??;
-        let is_closed = entry.kind == EntryKind::Directory && !may(entry, 0o1);
+        let is_closed = entry.kind == EntryKind::Directory && !may(entry, uid, 0o1);
         is_closed.then(|| (directory.to_owned(), entry))
     });
-    closed.or_else(|| {
-        let entry = node.entry(path).ok()??;
-        let is_closed = entry.kind == EntryKind::File && !may(entry, 0o4);
-        is_closed.then(|| (path.to_owned(), entry))
-    })
+    closed.or_else(|| Some((path.to_owned(), closed_file(node, path, uid)?)))
 }
 
 fn finding(node: &Node<'_>, denied: &Denied<'_>) -> Finding {
@@ -185,22 +231,18 @@ fn finding(node: &Node<'_>, denied: &Denied<'_>) -> Finding {
     let harm = denied.asked_for.as_ref().map_or(String::new(), |other| {
         format!("; the health check of {other} asks it, so kubelet kills a healthy {other}")
     });
-    let files = denied.files.join(" ");
-    let directory = denied.files[0].rsplit_once('/').map_or("/", |it| it.0);
-    let open = match entry.kind {
-        EntryKind::Directory => format!("chmod o+x {}; ", denied.by.0),
-        _ => String::new(),
-    };
+    let (named, open) = (&denied.named, &denied.open);
+    let directory = named.rsplit_once('/').map_or("/", |it| it.0);
     let changer =
         changer(node, directory).unwrap_or("the hardening script or the baseline that changed it");
     let also = others(node, directory).map_or(String::new(), |other| format!("; {other}"));
     Finding::new(
         format!(
-            "the container {} of {} runs as uid {uid} and cannot read {}{by} has mode {mode:04o} of uid {owner}{harm}",
-            pod.container, pod.name, denied.files[0]
+            "the container {} of {} runs as uid {uid} and cannot read {named}{by} has mode {mode:04o} of uid {owner}{harm}",
+            pod.container, pod.name
         ),
         format!(
-            "{open}chown {uid} {files} && chmod u+r {files}; kubelet then starts the container again; make an exception for {directory} in {changer}{also}"
+            "{open}; kubelet then starts the container again; make an exception for {directory} in {changer}{also}"
         ),
     )
     .seen("said", shorten(denied.line, 300))
@@ -262,10 +304,12 @@ mod tests {
         beside.exit_code = Some(1);
         beside.log = vec!["open /secrets/ca.crt: permission denied".to_owned()];
         node.pods().push(beside);
-        for (mode, status, words) in [
-            (0o600, Status::Fail, "chown 10012 /etc/x/ca.crt"),
-            (0o644, Status::Ok, "kube-proxy"),
+        for (folder, mode, status, words) in [
+            (0o755, 0o600, Status::Fail, "chown 10012 /etc/x/ca.crt"),
+            (0o700, 0o644, Status::Fail, "chmod o+x /etc/x; kubelet"),
+            (0o755, 0o644, Status::Ok, "kube-proxy"),
         ] {
+            node.entry("/etc/x", EntryKind::Directory, folder);
             node.entry("/etc/x/ca.crt", EntryKind::File, mode);
             node.assert("staticpods.running", status, words);
         }

@@ -47,12 +47,13 @@ fn atomic_time(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
         .lines()
         .map(str::trim)
         .find(|line| line.starts_with("refclock "))?;
+    let restart = restarted(node);
     Some((
         format!(
             "that is the distance of UTC from TAI, and chrony follows a hardware clock ({line}): it takes the one for the other"
         ),
         format!(
-            "take tai out of that line of {file}, or add it where the clock keeps TAI, and leave trust out, then: systemctl restart chrony (chronyd) && chronyc makestep; then restart the programs that went by the wrong time"
+            "take tai out of that line of {file}, or add it where the clock keeps TAI, and leave trust out, then: {restart}; then restart the programs that went by the wrong time"
         ),
         format!("{file}: {line}"),
     ))
@@ -111,11 +112,11 @@ fn foreign(node: &Node<'_>) -> Option<Reason> {
     if own.is_empty() || text.contains(OF_AMAZON[0]) {
         return None;
     }
-    let own = own.join(", ");
+    let (own, restart) = (own.join(", "), restarted(node));
     Some((
         format!("chrony follows {own}, whose time is wrong"),
         format!(
-            "take {own} out of {file} and write `server 169.254.169.123 prefer iburst minpoll 4 maxpoll 4` there, then: systemctl restart chrony (chronyd) && chronyc makestep; chronyc sources -v shows whom it follows; have the time of {own} put right"
+            "take {own} out of {file} and write `server 169.254.169.123 prefer iburst minpoll 4 maxpoll 4` there, then: {restart}; chronyc sources -v shows whom it follows; have the time of {own} put right"
         ),
         format!("{file}: {}", named.join("; ")),
     ))
@@ -142,6 +143,19 @@ fn outvoted(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
         "" => format!("take the source {source} out of {file} (or of the files that it includes)"),
         line => format!("take `{line}` out of {file}, or at least its prefer and trust"),
     };
+    let wanted = match source_line(node, OF_AMAZON[0]) {
+        Some((own, _)) => {
+            let place = match own == file {
+                true => "there".to_owned(),
+                false => format!("in {own}"),
+            };
+            format!(
+                "have `server 169.254.169.123 prefer iburst` {place} once, in place of its present line"
+            )
+        }
+        None => "write `server 169.254.169.123 prefer iburst minpoll 4 maxpoll 4` there".to_owned(),
+    };
+    let restart = restarted(node);
     let why = match refused {
         Some(_) => "and takes the right 169.254.169.123 for a falseticker",
         None => "and stepped the clock by it",
@@ -153,10 +167,20 @@ fn outvoted(node: &Node<'_>, ahead_ms: i64) -> Option<Reason> {
     Some((
         format!("chrony follows {source}, whose time is wrong, {why}"),
         format!(
-            "{set}, and write `server 169.254.169.123 prefer iburst minpoll 4 maxpoll 4` there, then: systemctl restart chrony (chronyd) && chronyc makestep; keep what writes {file} from doing it again, and have the time of {source} put right"
+            "{set}, and {wanted}, then: {restart}; keep what writes {file} from doing it again, and have the time of {source} put right"
         ),
         said,
     ))
+}
+
+/// How chrony reads its configuration anew and steps the clock, by the name that its unit has here.
+fn restarted(node: &Node<'_>) -> String {
+    let mut units = ["chrony", "chronyd"].into_iter();
+    let has = |unit: &&str| matches!(node.unit(&format!("{unit}.service")), Ok(Some(_)));
+    match units.find(has) {
+        Some(unit) => format!("systemctl restart {unit} && chronyc makestep"),
+        None => "systemctl restart chrony (chronyd on Red Hat); chronyc makestep".to_owned(),
+    }
 }
 
 /// The line that names a source of chrony, and its file: `10.20.4.10 (dc01.example.net)` is named by its address or its name.
