@@ -2,7 +2,7 @@
 //! that names have not, such as `Plum!tree42X`. Like all of what is unknown, a guess.
 
 use super::base64::decode_text;
-use super::entropy::{is_announced, length_of_block};
+use super::entropy::{is_announced, words_beside_blocks};
 use super::opaque::count_changes;
 use super::shape::run;
 use std::ops::Range;
@@ -57,20 +57,8 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
     let bytes = text.as_bytes();
     let is_part = |b: u8| b.is_ascii_alphanumeric() || b"-_.".contains(&b);
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at..].starts_with(b"-----BEGIN ") {
-            at += length_of_block(&text[at..]);
-            continue;
-        }
-        let length = run(&bytes[at..], is_part);
-        let (start, end) = (at, at + length);
-        at = end + 1;
-        if length < SHORTEST {
-            continue;
-        }
-        let word = &text[start..end];
-        let words = word.trim_end_matches(['.', '-']);
+    for Range { start, end } in words_beside_blocks(text, is_part) {
+        let words = text[start..end].trim_end_matches(['.', '-']);
         if !(SHORTEST..=LONGEST).contains(&words.len()) {
             continue;
         }

@@ -61,22 +61,37 @@ const PUBLIC: &[&str] = &[
 const SSH: [&str; 4] = ["AAAAB3Nza", "AAAAC3Nza", "AAAAE2Vj", "AAAAGnNr"];
 
 pub(super) fn find_unknown(text: &str) -> Vec<Range<usize>> {
-    let bytes = text.as_bytes();
     let mut found = Vec::new();
-    let mut at = 0;
-    while at < bytes.len() {
-        if bytes[at..].starts_with(b"-----BEGIN ") {
-            at += length_of_block(&text[at..]);
-            continue;
+    for word in words_beside_blocks(text, is_of_word) {
+        if word.len() >= SHORTEST_MIXED {
+            find_in_word(text, word, &mut found);
         }
-        let length = run(&bytes[at..], is_of_word);
-        if length >= SHORTEST_MIXED {
-            find_in_word(text, at..at + length, &mut found);
-        }
-        at += length.max(1);
     }
     find_further_lines(text, &mut found);
     found
+}
+
+/// Every run of such bytes, which are all ASCII, but for what stands in blocks of PEM.
+pub(super) fn words_beside_blocks(
+    text: &str,
+    is_of_word: impl Fn(u8) -> bool,
+) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        while at < bytes.len() {
+            if bytes[at..].starts_with(b"-----BEGIN ") {
+                at += length_of_block(&text[at..]);
+                continue;
+            }
+            let word = at..at + run(&bytes[at..], &is_of_word);
+            at = word.end.max(at + 1);
+            if !word.is_empty() {
+                return Some(word);
+            }
+        }
+        None
+    })
 }
 
 /// The further lines of a block in base64 of which the lines before them were found; the last is shorter.
@@ -119,7 +134,7 @@ fn find_further_lines(text: &str, found: &mut Vec<Range<usize>>) {
 }
 
 /// Up to where a block of PEM ends, or to behind its first words.
-pub(super) fn length_of_block(text: &str) -> usize {
+fn length_of_block(text: &str) -> usize {
     let near = &text[..text.floor_char_boundary(LONGEST_BLOCK)];
     near.find("-----END ").map_or(11, |end| end + 9)
 }
@@ -234,9 +249,9 @@ fn is_random(words: &str) -> bool {
     let length = words.len();
     let changes = count_changes(words.as_bytes());
     let are_all = small >= 2 && capital >= 2 && small + capital + digits == length;
-    let changes_often = are_all && changes * 2 >= length;
     if length < SHORTEST {
-        return changes_often
+        return are_all
+            && changes * 2 >= length
             && (digits >= 2 && length >= SHORTEST_MIXED
                 || length >= SHORTEST_OF_LETTERS && changes * 5 >= length * 3);
     }

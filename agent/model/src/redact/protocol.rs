@@ -57,7 +57,6 @@ pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
             (is_short && is_secret).then_some(last)
         });
     let mut found: Vec<Range<usize>> = found.collect();
-    find_in_lists_of_access(text, &mut found);
     find_in_dumps(text, &mut found);
     apart(found)
 }
@@ -101,56 +100,63 @@ fn length_of_breaks(bytes: &[u8]) -> usize {
     }
 }
 
-/// `C="secret" GetRequest(28)`, as tcpdump shows SNMP, and `chan_10 <- D secret`, as the agent of GnuPG shows a passphrase.
+/// What a dump or a log has before a secret, in forms that each are of one program.
+static DUMP_MARKS: LazyLock<Marks> =
+    LazyLock::new(|| Marks::of(["C=\"", " simple: ", " <- D ", " -> D ", "SETUSER"]));
+
 fn find_in_dumps(text: &str, found: &mut Vec<Range<usize>>) {
-    const NEAR: usize = 64;
-    const REQUESTS: [&str; 6] = ["Get", "Set", "V2", "Trap", "Inform", "Response"];
-    for (at, mark) in text.match_indices("C=\"") {
-        let start = at + mark.len();
-        let near = &text[start..text.floor_char_boundary(start + NEAR)];
-        if let Some((secret, behind)) = near.split_once('"')
-            && REQUESTS
-                .iter()
-                .any(|request| behind.trim_start().starts_with(request))
-        {
-            found.push(start..start + secret.len());
-        }
-    }
-    for (at, mark) in text.match_indices(" simple: ") {
-        let near = &text[text.ceil_char_boundary(at.saturating_sub(NEAR))..at];
-        let start = at + mark.len();
-        let length = run(&text.as_bytes()[start..], |b| b.is_ascii_hexdigit());
-        if near.contains("authentication") && length >= 8 {
-            found.push(start..start + length);
-        }
-    }
-    for mark in [" <- D ", " -> D "] {
-        for (at, mark) in text.match_indices(mark) {
-            let before = &text[text.ceil_char_boundary(at.saturating_sub(NEAR))..at];
-            let start = at + mark.len();
-            let length = run(&text.as_bytes()[start..], |b| {
-                b.is_ascii_graphic() && !b"\"\\".contains(&b)
-            });
-            if before.contains("chan_") && length >= 4 {
-                found.push(start..start + length);
-            }
+    for (at, _, mark) in DUMP_MARKS.places_in(text) {
+        let from = at + mark.len();
+        match mark {
+            "C=\"" => found.extend(community(text, from)),
+            " simple: " => found.extend(of_bind(text, at, from)),
+            "SETUSER" => find_of_user(text, from, found),
+            _ => found.extend(of_agent(text, at, from)),
         }
     }
 }
 
-/// `ACL SETUSER name on >secret`, and a digest behind `#`.
-fn find_in_lists_of_access(text: &str, found: &mut Vec<Range<usize>>) {
-    for (at, mark) in text.match_indices("SETUSER") {
-        let start = at + mark.len();
-        let near = &text[start..text.floor_char_boundary(start + LONGEST_LINE)];
-        let line = near.split('\n').next().unwrap_or_default();
-        let mut from = start;
-        for word in line.split([' ', '"', '\'', '\\']) {
-            if word.starts_with(['>', '#']) && word.len() > 4 {
-                found.push(from + 1..from + word.len());
-            }
-            from += word.len() + 1;
+/// How much before a mark, or behind it, tells what it is of.
+const NEAR: usize = 64;
+
+fn before(text: &str, at: usize) -> &str {
+    &text[text.ceil_char_boundary(at.saturating_sub(NEAR))..at]
+}
+
+/// `C="secret" GetRequest(28)`, as tcpdump shows SNMP
+fn community(text: &str, from: usize) -> Option<Range<usize>> {
+    const REQUESTS: [&str; 6] = ["Get", "Set", "V2", "Trap", "Inform", "Response"];
+    let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    let (secret, behind) = near.split_once('"')?;
+    let mut requests = REQUESTS.iter();
+    let is_request = requests.any(|request| behind.trim_start().starts_with(request));
+    is_request.then(|| from..from + secret.len())
+}
+
+/// `authentication: simple (0)` and `simple: 6875…`, as Wireshark shows LDAP
+fn of_bind(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
+    let length = run(&text.as_bytes()[from..], |b| b.is_ascii_hexdigit());
+    (before(text, at).contains("authentication") && length >= 8).then_some(from..from + length)
+}
+
+/// `chan_10 <- D secret`, as the agent of GnuPG shows a passphrase
+fn of_agent(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
+    let length = run(&text.as_bytes()[from..], |b| {
+        b.is_ascii_graphic() && !b"\"\\".contains(&b)
+    });
+    (before(text, at).contains("chan_") && length >= 4).then_some(from..from + length)
+}
+
+/// `ACL SETUSER name on >secret`, and a digest behind `#`
+fn find_of_user(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+    let near = &text[from..text.floor_char_boundary(from + LONGEST_LINE)];
+    let line = near.split('\n').next().unwrap_or_default();
+    let mut start = from;
+    for word in line.split([' ', '"', '\'', '\\']) {
+        if word.starts_with(['>', '#']) && word.len() > 4 {
+            found.push(start + 1..start + word.len());
         }
+        start += word.len() + 1;
     }
 }
 

@@ -10,81 +10,80 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Commands, or parts of them, that print a secret and nothing else.
-static MARKS: LazyLock<Marks> = LazyLock::new(|| {
-    Marks::of([
-        "get secret",
-        "get secrets",
-        "get-secret-value",
-        "get-parameter",
-        "get-login-password",
-        "print-access-token",
-        "print-identity-token",
-        "get-access-token",
-        "create token",
-        "token create",
-        "generate-token",
-        "preauthkeys create",
-        "bootstrap-token",
-        "vault kv get",
-        "vault read",
-        "op read",
-        "pass show",
-        "unlock-key",
-        "join-token",
-        "openssl rand",
-        "/dev/urandom",
-        "pwgen",
-        "wg genkey",
-        "wg genpsk",
-        "sops -d",
-        "sops --decrypt",
-        "ansible-vault view",
-        "find-generic-password",
-        "secret-tool lookup",
-        "bw get password",
-        "base64 -d",
-        "base64 --decode",
-        "systemd-creds decrypt",
-        "versions access",
-    ])
-});
+const COMMANDS: &[&str] = &[
+    "get secret",
+    "get secrets",
+    "get-secret-value",
+    "get-parameter",
+    "get-login-password",
+    "print-access-token",
+    "print-identity-token",
+    "get-access-token",
+    "create token",
+    "token create",
+    "generate-token",
+    "preauthkeys create",
+    "bootstrap-token",
+    "vault kv get",
+    "vault read",
+    "op read",
+    "pass show",
+    "unlock-key",
+    "join-token",
+    "openssl rand",
+    "/dev/urandom",
+    "pwgen",
+    "wg genkey",
+    "wg genpsk",
+    "sops -d",
+    "sops --decrypt",
+    "ansible-vault view",
+    "find-generic-password",
+    "secret-tool lookup",
+    "bw get password",
+    "base64 -d",
+    "base64 --decode",
+    "systemd-creds decrypt",
+    "versions access",
+];
 
 /// How names of files end that hold a secret and nothing else.
-static FILES: LazyLock<Marks> = LazyLock::new(|| {
-    Marks::of([
-        ".key",
-        ".keys",
-        "psk.txt",
-        ".secrets",
-        "chap-secrets",
-        "pap-secrets",
-        ".psk",
-        ".secret",
-        ".token",
-        ".pass",
-        ".passwd",
-        ".password",
-        ".cookie",
-        ".seed",
-        "/secret",
-        "/token",
-        "/password",
-        "/passphrase",
-        "_authenticator",
-        "auth_private",
-        "keyfile",
-        "key-file",
-        "_key",
-        "_token",
-        "_secret",
-        "_pass",
-        "-pass",
-        "-password",
-        "-token",
-        "-secret",
-        "_password",
-    ])
-});
+const FILES: &[&str] = &[
+    ".key",
+    ".keys",
+    "psk.txt",
+    ".secrets",
+    "chap-secrets",
+    "pap-secrets",
+    ".psk",
+    ".secret",
+    ".token",
+    ".pass",
+    ".passwd",
+    ".password",
+    ".cookie",
+    ".seed",
+    "/secret",
+    "/token",
+    "/password",
+    "/passphrase",
+    "_authenticator",
+    "auth_private",
+    "keyfile",
+    "key-file",
+    "_key",
+    "_token",
+    "_secret",
+    "_pass",
+    "-pass",
+    "-password",
+    "-token",
+    "-secret",
+    "_password",
+];
+
+/// Both, the commands first.
+static MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(COMMANDS.iter().chain(FILES).copied()));
 
 /// The line below the name of such a file, as `cat` and `head` show it: one long word.
 fn content_below(text: &str, from: usize) -> Option<Range<usize>> {
@@ -122,11 +121,12 @@ fn content_below(text: &str, from: usize) -> Option<Range<usize>> {
 
 pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
-    for (at, _, mark) in MARKS.places_in(text) {
-        found.extend(printed(text, at, at + mark.len()));
-    }
-    for (at, _, mark) in FILES.places_in(text) {
-        found.extend(content_below(text, at + mark.len()));
+    for (at, number, mark) in MARKS.places_in(text) {
+        let from = at + mark.len();
+        found.extend(match number < COMMANDS.len() {
+            true => printed(text, at, from),
+            false => content_below(text, from),
+        });
     }
     apart(found)
 }
