@@ -2,7 +2,8 @@
 //!
 //! The kernel is asked with a read that may not wait (`RWF_NOWAIT`, preadv2(2), Linux 4.14): it answers from the cache or
 //! not at all. Some kernels begin to read what they did not have; the file is declared to be read at random, so that
-//! this is one page and not the block.
+//! this is one page and not the block. A fast disk has that page before the kernel answers: what this thread fetched
+//! from a disk (proc_pid_io(5)) tells it from a page that was there.
 
 use super::{BLOCK_BYTES, MAX_EXTENTS, NOTE, Touched, WANTED};
 use crate::failure::store_failure;
@@ -95,18 +96,28 @@ fn is_cached(file: &File, start: u64, size: u64) -> Result<bool, Errno> {
             break;
         }
         let mut byte = [0];
+        let fetched = bytes_fetched();
         match preadv2(
             file,
             &mut [IoSliceMut::new(&mut byte)],
             at,
             ReadWriteFlags::NOWAIT,
         ) {
-            Ok(1..) => return Ok(true),
-            Ok(0) | Err(Errno::AGAIN | Errno::INTR) => {}
+            Ok(1..) if bytes_fetched() == fetched => return Ok(true),
+            Ok(_) | Err(Errno::AGAIN | Errno::INTR) => {}
             Err(error) => return Err(error),
         }
     }
     Ok(false)
+}
+
+/// Bytes that this thread had fetched from disks. `None` where the kernel does not count them.
+fn bytes_fetched() -> Option<u64> {
+    let counts = std::fs::read_to_string("/proc/thread-self/io").ok()?;
+    let count = counts
+        .lines()
+        .find_map(|line| line.strip_prefix("read_bytes: "))?;
+    count.parse().ok()
 }
 
 /// Joins extents of a file whose gaps are smallest, until there are at most `limit`.

@@ -1,13 +1,16 @@
-//! Files of this machine's disk, whose clean pages anyone may drop from memory.
+//! Files of this machine's disk, written past the page cache: none of their pages is in memory before a test reads it.
 
 use super::note::{bound, cached};
 use super::*;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
-use std::fs::File;
-use std::os::unix::fs::FileExt;
+use std::fs::{File, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::time::{Duration, Instant};
 
 const BLOCKS: u64 = 64;
+/// What direct I/O wants buffers to be aligned to, in bytes: no disk has larger sectors.
+const ALIGNED: usize = 4096;
 
 /// A root on a disk, with a store and a file of `BLOCKS` blocks in it.
 struct Fixture {
@@ -20,15 +23,13 @@ impl Fixture {
         let root = tempfile::tempdir().expect("a scratch root");
         let fixture = Self { root };
         std::fs::create_dir_all(fixture.store()).expect("ours");
-        let bytes = vec![7; usize::try_from(BLOCKS * BLOCK_BYTES).expect("small")];
-        std::fs::write(fixture.file(), bytes).expect("ours");
-        fixture.drop_pages();
+        fixture.renew()?;
         let found = fixture.cached();
         // Where something was looked for, a page is on its way.
-        fixture.drop_pages();
+        fixture.renew()?;
         match found {
             Ok(runs) if runs.is_empty() => Ok(fixture),
-            Ok(_) => Err("this filesystem keeps what it is told to drop".to_owned()),
+            Ok(_) => Err("this filesystem keeps what is written past its cache".to_owned()),
             Err(error) => Err(format!("this filesystem does not tell: {error}")),
         }
     }
@@ -45,12 +46,23 @@ impl Fixture {
         File::open(self.file()).expect("ours")
     }
 
-    fn drop_pages(&self) {
-        let file = self.open();
-        file.sync_all().expect("ours");
-        // A page that is on its way could not be dropped.
-        std::fs::read(self.file()).expect("ours");
-        posix_fadvise(&file, 0, 0, PosixFadviseAdvice::POSIX_FADV_DONTNEED).expect("a hint");
+    /// The file again, as a new one that nobody has read. To drop the pages of the old one is a hint only: the kernel
+    /// keeps those that it holds for something else.
+    fn renew(&self) -> Result<(), String> {
+        let new = self.file().with_extension("new");
+        let size = usize::try_from(BLOCKS * BLOCK_BYTES).expect("small");
+        let bytes = vec![7; size + ALIGNED];
+        let start = bytes.as_ptr().align_offset(ALIGNED);
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true);
+        options.custom_flags(nix::libc::O_DIRECT);
+        let written = options.open(&new).and_then(|mut file| {
+            file.write_all(&bytes[start..start + size])?;
+            file.sync_all()
+        });
+        written.map_err(|error| format!("no direct I/O on this filesystem: {error}"))?;
+        std::fs::rename(&new, self.file()).expect("ours");
+        Ok(())
     }
 
     /// Reads whole blocks and nothing around them.
@@ -110,7 +122,7 @@ async fn what_was_noted_and_nothing_else_is_brought_back() {
     let fixture = fixture!();
     fixture.touch(&[3, 4, 5, 20, 63]);
     fixture.note();
-    fixture.drop_pages();
+    fixture.renew().expect("as before");
     let mut reading = ReadingAhead::begin(fixture.root.path(), &fixture.store()).expect("a note");
     let warmed = reading.ended().await;
     assert_eq!((warmed.extents, warmed.skipped), (3, 0));
