@@ -2,6 +2,7 @@
 //! that names have not, such as `Plum!tree42X`. Like all of what is unknown, a guess.
 
 use super::base64::decode_text;
+use super::digits_in_words::has_digits_in_word;
 use super::entropy::{is_announced, words_beside_blocks};
 use super::opaque::count_changes;
 use super::shape::run;
@@ -68,7 +69,9 @@ pub(super) fn find_odd(text: &str) -> Vec<Range<usize>> {
         if begins
             && ends
             && !words.starts_with('-')
-            && (words.split('.').any(is_odd_part) || is_mixed_within(words))
+            && (words.split('.').any(is_odd_part)
+                || is_mixed_within(words)
+                || words.split('.').any(has_digits_in_word))
             && decode_text(words.as_bytes()).is_none()
             && !is_announced(&bytes[..start])
         {
@@ -221,6 +224,7 @@ mod tests {
                 "trunk-eu  ***  from-trunk",
             ),
             ("OPER Wb3_kolTz81Ax'", "OPER ***'"),
+            ("-pw Mstr9kez -s nsc_71Tarn", "-pw *** -s ***"),
             ("|  Value |  Qr9_sMelt.ovn2  |", "|  Value |  ***  |"),
         ] {
             assert_eq!(scrub(text), scrubbed);

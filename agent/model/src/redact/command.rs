@@ -94,7 +94,13 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
                 let sub = words.iter().position(is_flag);
                 let behind = words.iter().skip(sub.map_or(0, |sub| sub + 1));
                 let plain = |place: &&Range<usize>| !text[(*place).clone()].starts_with('-');
-                found.extend(behind.filter(plain).nth(*place).cloned());
+                let mut behind = behind.filter(plain).skip(*place);
+                let secret = behind.next();
+                // Routers say first how it is written: `md5 7 secret`.
+                let is_kind =
+                    secret.is_some_and(|it| matches!(&text[it.clone()], "0" | "5" | "6" | "7"));
+                let written = if is_kind { behind.next() } else { None };
+                found.extend(written.or(secret).cloned());
             }
             Of::Setting if has(flag) => {
                 let sub = words.iter().position(|word| text[word.clone()] == **flag);

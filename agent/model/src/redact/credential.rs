@@ -162,7 +162,8 @@ pub(super) fn find_in_addresses(text: &str) -> Vec<Range<usize>> {
         let is_path = after.starts_with('/') && host.contains('.') && is_odd(password);
         let begins = at - before;
         let is_domain = begins > 0 && text.as_bytes()[begins - 1] == b'/' && is_odd(password);
-        let leads = is_port || is_path || is_domain || after.starts_with('(');
+        let is_machine = host.parse::<std::net::Ipv4Addr>().is_ok() && is_odd(password);
+        let leads = is_port || is_path || is_domain || is_machine || after.starts_with('(');
         let is_secret = is_user
             && password.len() >= 3
             && (!host.is_empty() || after.starts_with('('))

@@ -52,7 +52,8 @@ const USER_VARIABLES: [&str; 11] = [
 const GROUP_MARK: &str = "system:";
 
 /// Calls of which the third text in quotes is a password, as PHP prints them in a trace.
-const CALLS: [&str; 5] = [
+const CALLS: [&str; 6] = [
+    "connect-toplevel ",
     "PDO->__construct(",
     "new PDO(",
     "mysqli->__construct(",
@@ -221,7 +222,7 @@ fn find_in_calls<'a>(text: &'a str, call: &'a str) -> impl Iterator<Item = Range
 }
 
 /// One of the texts in quotes that a line begins with, counted from nought; nothing where one of them does not end in it.
-fn nth_quoted(line: &str, which: usize) -> Option<Range<usize>> {
+pub(super) fn nth_quoted(line: &str, which: usize) -> Option<Range<usize>> {
     let bytes = line.as_bytes();
     let mut start = 0;
     for number in 0..=which {

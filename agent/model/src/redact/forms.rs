@@ -1,6 +1,11 @@
 //! Secrets in forms of single programs: records of psql, parameters of Systems Manager, lists of a user and a secret, settings of
 //! a second factor, what somebody typed as strace shows it, bytes of a key as Go prints them.
 
+use super::directive::nth_quoted;
+use super::form_values::{
+    codes_of_card, in_brackets, key_of_stream, pin_of_mailbox, result_behind, third_of_row,
+    value_of_registry, value_within,
+};
 use super::handed::line_below;
 use super::label::Form;
 use super::marks::Marks;
@@ -26,7 +31,31 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "auth\": (",
         "auth=(",
         "auth = (",
+        "Worker(",
         "New value: ",
+        "REG_SZ",
+        "PASSWORD(",
+        "PASSPHRASE(",
+        "CPIN=",
+        "OPENROWSET(",
+        "remote(",
+        "remoteSecure(",
+        "mysql(",
+        "postgresql(",
+        "random_password\"",
+        "<Value>",
+        "KEY FOUND! [ ",
+        "password\nV ",
+        "rtmp://",
+        "rtmps://",
+        " => ",
+        "_key\":{\"key\":\"",
+        "_key\": {\"key\": \"",
+        "ey: [",
+        "ey = [",
+        "ey=[",
+        "ey\": [",
+        "ey\":[",
         "\" RATE_LIMIT",
         "unicodePwd::",
         "PresharedKey:",
@@ -58,10 +87,11 @@ fn bytes_behind(text: &str, from: usize) -> Option<Range<usize>> {
     let near = &text[from..text.floor_char_boundary(from + LONGEST)];
     let open = near.find('[').filter(|open| *open <= 2)? + 1;
     let numbers = near[open..].split(']').next()?;
-    let are_bytes = numbers
-        .split(' ')
-        .all(|number| number.parse::<u8>().is_ok());
-    let is_key = are_bytes && numbers.split(' ').count() >= FEWEST;
+    let mut each = numbers
+        .split([' ', ','])
+        .filter(|number| !number.is_empty());
+    let are_bytes = each.clone().all(|number| number.parse::<u8>().is_ok());
+    let is_key = are_bytes && each.nth(FEWEST - 1).is_some();
     is_key.then(|| from + open..from + open + numbers.len())
 }
 
@@ -177,8 +207,31 @@ pub(super) fn find_in_forms(text: &str) -> Vec<Range<usize>> {
             "-[ RECORD" => find_in_record(text, from, &mut found),
             "assword" => found.extend(read_behind(text, from)),
             "SecureString" => found.extend(value_of_parameter(text, from)),
-            "New value: " | "unicodePwd::" => {
+            "New value: " | "unicodePwd::" | "_key\":{\"key\":\"" | "_key\": {\"key\": \"" => {
                 found.extend(word_behind(text, from));
+            }
+            "REG_SZ" => found.extend(value_of_registry(text, at, from)),
+            "PASSWORD(" | "PASSPHRASE(" => found.extend(in_brackets(text, from)),
+            // Of functions of ClickHouse: server, database, table, user, secret.
+            "remote(" | "remoteSecure(" | "mysql(" | "postgresql(" => {
+                let near = &text[from..text.floor_char_boundary(from + 512)];
+                let fifth = nth_quoted(near.split('\n').next().unwrap_or_default(), 4);
+                found.extend(fifth.map(|place| from + place.start..from + place.end));
+            }
+            "random_password\"" => found.extend(result_behind(text, from)),
+            "<Value>" => found.extend(value_within(text, at, from)),
+            "KEY FOUND! [ " => {
+                let near = &text[from..text.floor_char_boundary(from + 128)];
+                found.extend(near.find(" ]").map(|end| from..from + end));
+            }
+            // As Subversion keeps it: the length of the value, and below it the value.
+            "password\nV " => found.extend(line_below(text, from, 1)),
+            "rtmp://" | "rtmps://" => found.extend(key_of_stream(text, from)),
+            "CPIN=" => codes_of_card(text, from, &mut found),
+            "OPENROWSET(" => found.extend(third_of_row(text, from)),
+            " => " => found.extend(pin_of_mailbox(text, at, from)),
+            "ey: [" | "ey = [" | "ey=[" | "ey\": [" | "ey\":[" => {
+                found.extend(bytes_behind(text, from - 1));
             }
             "PresharedKey:" | "PrivateKey:" => found.extend(bytes_behind(text, from)),
             _ => found.extend(second_of_pair(text, from)),
@@ -201,6 +254,39 @@ mod tests {
             (
                 "-[ RECORD 1 ]-+---\nid | 31\nkey           | bb1cbe5ad9f7079ee10bf5ecac79d06f\nok | t",
                 "-[ RECORD 1 ]-+---\nid | 31\nkey           | ***\nok | t",
+            ),
+            (
+                "DefaultPassword    REG_SZ    an owl\r\n",
+                "DefaultPassword    REG_SZ    ***\r\n",
+            ),
+            ("USRPRF(A) PASSWORD(OWL4Q9)", "USRPRF(A) PASSWORD(***)"),
+            (
+                "OPENROWSET('X', 'H';'sa';'owl', 'S')",
+                "OPENROWSET('X', 'H';'sa';'***', 'S')",
+            ),
+            ("1204 => 840371,A Name,a@b", "1204 => ***,A Name,a@b"),
+            ("rtmp://h/live2/p6vp-5g44-adgk", "rtmp://h/live2/***"),
+            ("password\nV 4\nowls\nK 8", "password\nV 4\n***\nK 8"),
+            ("KEY FOUND! [ an owl ]", "KEY FOUND! [ *** ]"),
+            (
+                "worker.Worker(\"deb\", \"an-owl-4\")",
+                "worker.Worker(\"deb\", \"***\")",
+            ),
+            (
+                "network_key: [212, 14, 97, 3, 181, 66, 240, 9, 123, 54, 201, 88, 17, 160, 35, 79]",
+                "network_key: [***]",
+            ),
+            (
+                "AT+CPIN=\"48210937\",\"0000\"\nOK",
+                "AT+CPIN=\"***\",\"***\"\nOK",
+            ),
+            (
+                "remote('h:9', 'd', 't', 'u', 'owl')",
+                "remote('h:9', 'd', 't', 'u', '***')",
+            ),
+            (
+                "<Password>\n  <Value>owl</Value>",
+                "<Password>\n  <Value>***</Value>",
             ),
             ("\" TOTP_AUTH\n15541729\n15541730", "\" TOTP_AUTH\n***\n***"),
             (

@@ -25,6 +25,12 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "-plain ",
         "-essiv:sha256 ",
         "/base16/",
+        "::server:",
+        "::node:",
+        " ki ",
+        " opc ",
+        "KEY,\"",
+        "KEY,\\\"",
         "XXXX:",
         "aad3b435b51404eeaad3b435b51404ee:",
         "agent.jar",
@@ -70,6 +76,13 @@ pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
     }
     find_digests_of_realms(text, &mut found);
     apart(found)
+}
+
+/// Whether a line of a file of settings is `Key=` and 32 digits or more: digests stand beside other names.
+pub(super) fn is_key_of_file(name: &str, value: &str) -> bool {
+    name.eq_ignore_ascii_case("key")
+        && value.len() >= 32
+        && value.bytes().all(|b| b.is_ascii_hexdigit())
 }
 
 /// Whether what stands before a dump says that it is one of a key: `PSK (from passphrase) - hexdump(len=32): 2d 6f …`.

@@ -94,3 +94,22 @@ pub(super) fn length_of_break(bytes: &[u8]) -> usize {
         }
     }
 }
+
+/// The lines of a text with what ends them, also where that is escaped once.
+pub(super) fn lines_of_list(text: &str) -> impl Iterator<Item = &str> {
+    text.split_inclusive('\n').flat_map(|line| {
+        let mut rest = line;
+        std::iter::from_fn(move || {
+            if rest.is_empty() {
+                return None;
+            }
+            let escape = rest
+                .match_indices("\\n")
+                .find(|(at, _)| !rest[..*at].ends_with('\\'));
+            let (first, behind) =
+                rest.split_at(escape.map_or(rest.len(), |(at, escape)| at + escape.len()));
+            rest = behind;
+            Some(first)
+        })
+    })
+}

@@ -65,7 +65,7 @@ pub(super) fn form_of(name: &[u8], sign: Sign) -> Option<Form> {
             other => other,
         });
     }
-    if is_one_of(word, &["pin", "otp", "totp", "passcode", "passkey"])
+    if is_one_of(word, &["pin", "puk", "otp", "totp", "passcode", "passkey"])
         && !matches!(sign, Sign::Verb | Sign::Word)
     {
         return Some(Form::Code);
@@ -160,7 +160,7 @@ fn form_of_sure(word: &[u8], sign: Sign) -> Form {
     match sign {
         // `pass: 12 fail: 3`
         Sign::Colon if is_one_of(word, &["pass"]) => Form::Secretive,
-        Sign::Quote if is_one_of(word, &["psk"]) => Form::Odd,
+        Sign::Quote if is_one_of(word, &["psk"]) => Form::Doubtful,
         Sign::Quote | Sign::Verb if !is_one_of(word, &["password", "passwd", "passphrase"]) => {
             Form::Opaque
         }

@@ -132,6 +132,14 @@ pub(super) fn is_aws_id(words: &str) -> bool {
     })
 }
 
+/// Whether a line is one long word that chance made.
+pub(super) fn is_opaque_word(said: &[u8]) -> bool {
+    const SHORTEST: usize = 16;
+    said.len() >= SHORTEST
+        && !said.contains(&b':')
+        && std::str::from_utf8(said).is_ok_and(|said| is_opaque(said.trim_end(), true))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,6 +3,11 @@
 /// Codes that are typed once, by how they are called together.
 pub(super) const CODES: &[&str] = &[
     "recoverycode",
+    "keycontent",
+    "disarmcode",
+    "alarmcode",
+    "doorcode",
+    "gatecode",
     "backupcode",
     "scratchcode",
     "rescuecode",

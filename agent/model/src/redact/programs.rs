@@ -10,6 +10,7 @@ const SINK: &[(&str, Of)] = &[("", Of::At(1))];
 const LOGIN: &[(&str, Of)] = &[("-p", Of::Either)];
 const MOUNT: &[(&str, Of)] = &[("user", Of::Percent), ("username", Of::Percent)];
 const PRINCIPAL: &[(&str, Of)] = &[("-pw", Of::Next)];
+const WIRELESS: &[(&str, Of)] = &[("wpakey", Of::Next), ("nwkey", Of::Next)];
 const REGISTRY: &[(&str, Of)] = &[("--creds", Of::User)];
 const SAMBA: &[(&str, Of)] = &[("-U", Of::Percent), ("--user", Of::Percent)];
 
@@ -263,6 +264,13 @@ pub(super) const PROGRAMS: &[Command] = &[
         "sedutil-cli",
         &[
             ("--initialsetup", Of::At(0)),
+            ("--initialSetup", Of::At(0)),
+            ("--setSIDPassword", Of::At(0)),
+            ("--setSIDPassword", Of::At(1)),
+            ("--enableLockingRange", Of::At(1)),
+            ("--disableLockingRange", Of::At(1)),
+            ("--setMBREnable", Of::At(1)),
+            ("--revertTPer", Of::At(0)),
             ("--setLockingRange", Of::At(2)),
             ("--setPassword", Of::At(0)),
         ],
@@ -284,6 +292,25 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("ykman", &[("add", Of::At(1))]),
     command("check_http", &[("-a", Of::User), ("-b", Of::User)]),
     command("check_snmp", &[("-C", Of::Next)]),
+    command("gsec", &[("-pw", Of::Next), ("-password", Of::Next)]),
+    command("check_nt", &[("-s", Of::Next)]),
+    command("CATALOG", ORACLE),
+    command("TARGET", ORACLE),
+    command(".LOGON", &[("", Of::At(1))]),
+    command("LOGON", &[("", Of::At(1))]),
+    command("setuserinfo2", &[("", Of::At(2))]),
+    command(
+        "hdbuserstore",
+        &[("SET", Of::At(3)), ("set", Of::At(3)), ("Set", Of::At(3))],
+    ),
+    command("join", WIRELESS),
+    command("nwid", WIRELESS),
+    command("walletpassphrase", &[("", Of::At(0))]),
+    command("encryptwallet", &[("", Of::At(0))]),
+    command(
+        "walletpassphrasechange",
+        &[("", Of::At(0)), ("", Of::At(1))],
+    ),
     command("yes", &[("", Of::Piped)]),
     command("echo", &[("", Of::Piped)]),
     command("printf", &[("", Of::Piped)]),

@@ -3,6 +3,8 @@
 use super::environment::find_in_file;
 use super::known::KnownSecrets;
 use super::label::find_labelled;
+use super::prefixed::Prefixed;
+use super::quoted_text::{in_quotes, texts_of_lines};
 use super::rule::Finder;
 use super::unfold::Unfolded;
 use super::{MASK, RULES, Rule};
@@ -86,6 +88,53 @@ pub fn scrub_by(rules: &[&Rule], text: &str) -> (String, Redactions) {
 }
 
 fn scrub_all(rules: &[&Rule], text: &str, found: &mut Found<'_>) -> String {
+    scrub_within(rules, text, found, 0)
+}
+
+/// Scrubs a text that is within so many others.
+fn scrub_within(rules: &[&Rule], text: &str, found: &mut Found<'_>, depth: usize) -> String {
+    let text = scrub_quoted(rules, text, found, depth);
+    // What a line break splits within one record is told by what stands before its lines.
+    let text = scrub_split(rules, text, found);
+    let Some(prefixed) = Prefixed::of(&text) else {
+        return scrub_in_rounds(rules, &text, found);
+    };
+    let kept = std::mem::replace(&mut found.keeps_lines, true);
+    let lines = scrub_in_rounds(rules, &prefixed.lines, found);
+    found.keeps_lines = kept;
+    let restored = prefixed.restored(&lines);
+    restored.unwrap_or_else(|| MASK.to_owned())
+}
+
+/// Scrubs the texts of several lines that are within quotes.
+fn scrub_quoted<'text>(
+    rules: &[&Rule],
+    text: &'text str,
+    found: &mut Found<'_>,
+    depth: usize,
+) -> Cow<'text, str> {
+    const DEEPEST: usize = 3;
+    if depth == DEEPEST {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut shown = 0;
+    for (place, said) in texts_of_lines(text) {
+        let scrubbed = scrub_within(rules, &said, found, depth + 1);
+        if scrubbed != said {
+            out.push_str(&text[shown..place.start]);
+            out.push_str(&in_quotes(&scrubbed));
+            shown = place.end;
+        }
+    }
+    if shown == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[shown..]);
+    Cow::Owned(out)
+}
+
+fn scrub_in_rounds(rules: &[&Rule], text: &str, found: &mut Found<'_>) -> String {
     let mut scrubbed = Cow::Borrowed(text);
     for _ in 0..ROUNDS {
         let before = found.counts.total();
@@ -103,6 +152,8 @@ fn scrub_all(rules: &[&Rule], text: &str, found: &mut Found<'_>) -> String {
 struct Found<'known> {
     counts: Redactions,
     known: Option<&'known mut KnownSecrets>,
+    /// Whether a value of several lines is masked line by line.
+    keeps_lines: bool,
 }
 
 impl<'known> Found<'known> {
@@ -201,7 +252,16 @@ fn scrub_once<'text>(
             }
         }
     }
-    let found = find_labelled(&text, rules);
+    let mut found = find_labelled(&text, rules);
+    if seen.keeps_lines {
+        let parts = |(rule, place)| {
+            line_by_line(&text, vec![place])
+                .into_iter()
+                .map(move |part| (rule, part))
+        };
+        found = found.into_iter().flat_map(parts).collect();
+        found.retain(|(_, place)| text[place.clone()].bytes().any(|b| b != b'*'));
+    }
     if !found.is_empty() {
         for (rule, place) in &found {
             seen.add(rule, &text[place.clone()]);
@@ -218,6 +278,23 @@ fn scrub_once<'text>(
     text
 }
 
+/// The parts of places within their lines, without blanks around them.
+fn line_by_line(text: &str, places: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut parts = Vec::with_capacity(places.len());
+    for place in places {
+        let mut start = place.start;
+        for line in text[place].split_inclusive('\n') {
+            let said = line.trim();
+            let from = start + line.len() - line.trim_start().len();
+            if !said.is_empty() {
+                parts.push(from..from + said.len());
+            }
+            start += line.len();
+        }
+    }
+    parts
+}
+
 fn mask_found<'text>(
     rule: &Rule,
     find: fn(&str) -> Vec<Range<usize>>,
@@ -225,6 +302,9 @@ fn mask_found<'text>(
     seen: &mut Found<'_>,
 ) -> Cow<'text, str> {
     let mut found = find(&text);
+    if seen.keeps_lines {
+        found = line_by_line(&text, found);
+    }
     // What is masked already is not found again: else a text would never be done.
     found.retain(|place| text[place.clone()].bytes().any(|b| b != b'*'));
     if found.is_empty() {
@@ -250,107 +330,4 @@ pub(super) fn masked(text: &str, places: impl Iterator<Item = Range<usize>>) -> 
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn credentials_in_urls_are_masked() {
-        let url = "https://user:pa55@host/x?X-Amz-Signature=abc&X-Amz-Credential=AKIA1/x&part=1";
-        let scrubbed = "https://***@host/x?X-Amz-Signature=***&X-Amz-Credential=***&part=1";
-        assert_eq!(scrub(url), scrubbed);
-    }
-
-    #[test]
-    fn private_keys_are_masked_and_certificates_are_not() {
-        let text = "a -----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----\nb";
-        assert_eq!(scrub(text), "a ***\nb");
-        let certificate = "-----BEGIN CERTIFICATE-----\nMIIE\n-----END CERTIFICATE-----";
-        assert_eq!(scrub(certificate), certificate);
-    }
-
-    #[test]
-    fn key_ids_and_tokens_are_masked() {
-        let text = "key ASIAQWERTYUIOPASDFGH, Authorization: Bearer abc.def.ghi, --token=t0k3n x";
-        let scrubbed = "key ASIA***, Authorization: Bearer ***, --token=*** x";
-        assert_eq!(scrub(text), scrubbed);
-    }
-
-    #[test]
-    fn what_is_masked_is_counted_by_the_rule_that_found_it() {
-        let (_, counts) = scrub_counted("with password=a1 secret=b2 https://u:p@h/");
-        let counts: Vec<_> = counts.by_rule().collect();
-        assert_eq!(
-            counts,
-            [("kubeconfig", 1), ("secret-setting", 1), ("url-user", 1)]
-        );
-    }
-
-    #[test]
-    fn only_the_value_is_masked_and_what_stands_around_it_stays() {
-        for (text, scrubbed) in [
-            (
-                "{\"password\": \"a b\", \"c\": 1}",
-                "{\"password\": \"***\", \"c\": 1}",
-            ),
-            (
-                "a: 1\npassword: x y # why\nb: 2",
-                "a: 1\npassword: *** # why\nb: 2",
-            ),
-            ("- token: |\n    x\n    y\n  b: 2", "- token: ***\n  b: 2"),
-            ("(given token=x1, then b)", "(given token=***, then b)"),
-            ("run --token x1 --b 2", "run --token *** --b 2"),
-            (
-                "- name: A_TOKEN\n  value: x1\n- name: B",
-                "- name: A_TOKEN\n  value: ***\n- name: B",
-            ),
-            (
-                "Authorization: AWS4-HMAC-SHA256 Credential=x, Signature=y\nB: c",
-                "Authorization: AWS4-HMAC-SHA256 ***\nB: c",
-            ),
-        ] {
-            assert_eq!(scrub(text), scrubbed);
-        }
-    }
-
-    /// What looks a little like a secret and is none.
-    const HARMLESS: &[&str] = &[
-        "GET s3://bucket/key as arn:aws:sts::1:assumed-role/x/i-0 -> 403 AccessDenied",
-        "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
-        "da39a3ee5e6b4b0d3255bfef95601890afd80709@https://a.example/kubelet,https://b.example/kubelet",
-        "registry.k8s.io/pause:3.9@sha256:7031c1b283388d2c2e09b57badb803c05ebed362dc88d84b480cc47f72a21097",
-        "--token-auth-file=/srv/kubernetes/known_tokens.csv --authorization-mode=Node,RBAC",
-        "--authentication-token-webhook=true --service-account-key-file=/srv/kubernetes/sa.pub",
-        "--use-service-account-credentials --tls-private-key-file=/srv/kubernetes/server.key",
-        "tokenFile: /var/lib/kubelet/token\nrotateCertificates: true",
-        "token: /var/run/secrets/kubernetes.io/serviceaccount/token",
-        "serviceAccountToken:\n  expirationSeconds: 3607\n  path: token",
-        "secret:\n  secretName: pull\n  optional: true",
-        "imagePullSecrets:\n- name: pull",
-        "automountServiceAccountToken: false",
-        "controllers: -tokencleaner,bootstrapsigner tokenCleaner=on",
-        "authorization:\n  mode: Webhook\n  webhook:\n    cacheAuthorizedTTL: 0s",
-        "authorization:\n  rbac: {}",
-        "TOKEN=$(curl -X PUT http://169.254.169.254/latest/api/token) PASSWORD=${PASSWORD}",
-        "X-aws-ec2-metadata-token-ttl-seconds: 21600",
-        "HttpTokens: required, HttpPutResponseHopLimit: 2",
-        "certificate-authority-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUMKLS0tLS0K",
-        "client-certificate-data: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCk1JSUMKLS0tLS0K",
-        "ssh://git@git.example.com/repository and git@git.example.com:repository",
-        "http://127.0.0.1:2381/health?serializable=true http://[::1]:80/a@b",
-        "https://host:8443/x@2.png oci://registry/image:1@sha256:0",
-        "the metadata service gives no token: it is turned off",
-        "cannot read the token: open /var/x: no such file",
-        "basic.target - Basic System. Bearer authentication is off; basic authentication too",
-        "coredns-abcde.17a1b2c3d4e5f6a7 12345.1234567890123456 kubelet.service",
-        "kind: ConfigMap\ndata:\n  a: b",
-        "std::token::Token and secret::Secret are paths",
-        "arn:aws:secretsmanager:eu-west-1:1:secret:name",
-    ];
-
-    #[test]
-    fn what_is_no_secret_is_unchanged() {
-        for text in HARMLESS {
-            assert_eq!(scrub(text), *text);
-        }
-    }
-}
+mod tests;

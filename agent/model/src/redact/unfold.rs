@@ -128,7 +128,7 @@ fn break_between(line: &[u8], next: &[u8]) -> Option<(usize, usize)> {
 pub(super) fn container_margin(line: &[u8]) -> Option<(usize, u8)> {
     let near = &line[..line.len().min(WIDEST_MARGIN)];
     let at = near
-        .windows(STREAM.len() + 3)
+        .windows(STREAM.len() + 2)
         .position(|words| is_stream(&words[..STREAM.len()]) && words[STREAM.len() + 1] == b' ')?;
     let tag = near[at + STREAM.len()];
     let is_time = near[..at]

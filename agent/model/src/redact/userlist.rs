@@ -1,5 +1,6 @@
 //! Lists of users and their secrets, each known by the form of its lines.
 
+use super::line::lines_of_list;
 use super::manifest::said as said_in;
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
@@ -15,6 +16,10 @@ const LONGEST_LINE: usize = 256;
 const MARKS: &[&str] = &[
     "IDENTIFIED BY ",
     "identified by ",
+    "' USING ",
+    " priv aes ",
+    " priv des ",
+    ":secret ",
     "_password BY ",
     "_password by ",
     "insecure-password ",
@@ -44,6 +49,7 @@ const ODD_MARKS: &[&str] = &[
     "authentication text ",
     "ascii-text ",
     " md5 ",
+    " set-key ascii ",
     "cleartext ",
     "IPSec secret ",
     "set psksecret ",
@@ -89,6 +95,11 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
         let said = line[inside.clone()].trim_start_matches(|c: char| c == '#' || c.is_whitespace());
         let commented = inside.end - said.len();
         let said = said.trim_end();
+        // `10 SHA1 secret # server`
+        let said = match said.split_once(" #") {
+            Some((first, _)) if said.starts_with(|c: char| c.is_ascii_digit()) => first.trim_end(),
+            Some(_) | None => said,
+        };
         if said.starts_with('[') {
             is_of_admins = matches!(said, "[admins]" | "[users]");
         }
@@ -103,6 +114,7 @@ pub(super) fn find_in_lists(text: &str) -> Vec<Range<usize>> {
                     Some(secret.clone())
                 }
                 [word] if is_of_users => odd_behind_colon(said, word),
+                [word] => odd_behind_mail(said, word),
                 words => secret_among(said, words).cloned(),
             };
             found.extend(place.map(|place| place.start + offset..place.end + offset));
@@ -144,6 +156,17 @@ fn secret_among<'words>(line: &str, words: &'words [Range<usize>]) -> Option<&'w
         {
             Some(secret)
         }
+        // `"user" MSCHAPV2 "secret" [2]` and `HOTP/T30/6 user - secret`
+        [user, method, secret, ..]
+            if are_quoted(user, secret)
+                && said(method).contains(|c: char| c.is_ascii_uppercase())
+                && !said(method).contains(|c: char| c.is_ascii_lowercase()) =>
+        {
+            Some(secret)
+        }
+        [kind, _, _, secret] if said(kind).starts_with("HOTP") && is_opaque(said(secret), true) => {
+            Some(secret)
+        }
         [place, user, secret] if is_of_mount(line, place, user, secret) => Some(secret),
         [name, user, secret]
             if said(name) == "password"
@@ -155,28 +178,10 @@ fn secret_among<'words>(line: &str, words: &'words [Range<usize>]) -> Option<&'w
         }
         [name, _, sign, secret] if said(name) == "PASSWORD" && said(sign) == "=" => Some(secret),
         [kind, _, _, _, secret] if is_proxy(said(kind)) => Some(secret),
+        [user, secret, role] if is_of_realm([user, secret, role].map(said)) => Some(secret),
         [.., id, _, place, secret] if is_of_agent([id, place, secret].map(said)) => Some(secret),
         _ => None,
     }
-}
-
-/// The lines of a text with what ends them, also where that is escaped once.
-fn lines_of_list(text: &str) -> impl Iterator<Item = &str> {
-    text.split_inclusive('\n').flat_map(|line| {
-        let mut rest = line;
-        std::iter::from_fn(move || {
-            if rest.is_empty() {
-                return None;
-            }
-            let escape = rest
-                .match_indices("\\n")
-                .find(|(at, _)| !rest[..*at].ends_with('\\'));
-            let (first, behind) =
-                rest.split_at(escape.map_or(rest.len(), |(at, escape)| at + escape.len()));
-            rest = behind;
-            Some(first)
-        })
-    })
 }
 
 /// Words with letters and digits behind what says so, and phrases behind the key that they open.
@@ -236,9 +241,27 @@ fn odd_behind_colon(line: &str, word: &Range<usize>) -> Option<Range<usize>> {
     found.then(|| word.start + user.len() + 1..word.end)
 }
 
+/// The secret of `host:user@domain:secret`, as in lists of Exim.
+fn odd_behind_mail(line: &str, word: &Range<usize>) -> Option<Range<usize>> {
+    let mut parts = line[word.clone()].splitn(3, ':');
+    let (host, user, secret) = (parts.next()?, parts.next()?, parts.next()?);
+    let (_, domain) = user.split_once('@')?;
+    let found = host.contains('.') && domain.contains('.') && is_odd(secret);
+    found.then(|| word.end - secret.len()..word.end)
+}
+
 /// `socks5 host port user secret`
 fn is_proxy(kind: &str) -> bool {
     matches!(kind, "socks4" | "socks5" | "http" | "https")
+}
+
+/// `user: secret, role`, as in lists of users of Jetty.
+fn is_of_realm([user, secret, role]: [&str; 3]) -> bool {
+    const ROLES: [&str; 8] = [
+        "admin", "admins", "user", "users", "guest", "manager", "monitor", "viewer",
+    ];
+    let role = role.split(',').next().unwrap_or_default();
+    user.ends_with(':') && ROLES.contains(&role) && secret.strip_suffix(',').is_some_and(is_odd)
 }
 
 /// `001 name address secret`, as in lists of agents of OSSEC.
@@ -351,6 +374,12 @@ mod tests {
             ("[admins]\nadmin = hunter", "[admins]\nadmin = ***"),
             ("https://dav.lan/x me hunTer2", "https://dav.lan/x me ***"),
             ("10 SHA1 hunter", "10 SHA1 ***"),
+            ("10 SHA1 hunter  # b <-> c", "10 SHA1 ***  # b <-> c"),
+            ("admin: hunter2, admin", "admin: *** admin"),
+            (
+                "\"me\"\tMSCHAPV2\t\"owl\"\t[2]",
+                "\"me\"\tMSCHAPV2\t\"***\"\t[2]",
+            ),
             (
                 "CREATE USER 'a'@'%' IDENTIFIED BY 'hunter';",
                 "CREATE USER 'a'@'%' IDENTIFIED BY '***';",

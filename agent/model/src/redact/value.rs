@@ -2,9 +2,10 @@
 
 use super::block::{Column, length_of_block};
 use super::harmless::{is_path, is_plain, is_reference, is_word};
+use super::hex::is_key_of_file;
 use super::label::{Form, Parting, Sign};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
-use super::opaque::{is_odd, is_opaque};
+use super::opaque::{is_odd, is_opaque, is_opaque_word};
 use super::parameter::{behind_scheme, is_escape, parameter};
 use super::quote::{backslashes_at_break, backslashes_before, between_many, close, closed, quoted};
 use super::shape::run;
@@ -44,7 +45,7 @@ pub(super) fn find_value(place: &Place<'_>, form: Form) -> Option<Range<usize>> 
     // `token: 1150 bytes`
     let is_size =
         words.bytes().all(|b| b.is_ascii_digit()) && place.text[value.end..].starts_with(" bytes");
-    if !is_size && is_secret(words, form) {
+    if !is_size && (is_secret(words, form) || place.is_key_of_file(words)) {
         return Some(value);
     }
     // `KEY=value program`: what looks like no secret in whole may begin with one.
@@ -65,7 +66,7 @@ pub(super) fn is_secret(words: &str, form: Form) -> bool {
             Form::Encoded => !is_word(words),
             Form::Doubtful => doubtful(words),
             Form::Secretive => doubtful(words) && !begins_with_number(words),
-            Form::Code => is_number(words) || is_opaque(words, true),
+            Form::Code => is_number(&words.replace(['-', ' '], "")) || is_opaque(words, true),
             Form::Typed => is_number(&words.replace(['-', ' '], "")) || is_odd(words),
             Form::Odd => doubtful(words) && (is_odd(words) || is_opaque(words, false)),
             Form::Opaque => is_opaque(words, false),
@@ -136,6 +137,11 @@ impl Place<'_> {
             }
             (Sign::Quote | Sign::Verb | Sign::Word | Sign::Item | Sign::Directive, _) => true,
         }
+    }
+
+    fn is_key_of_file(&self, words: &str) -> bool {
+        let is_setting = self.parting.sign == Sign::Equals && self.line() == Line::Whole;
+        is_setting && is_key_of_file(&self.text[self.name.clone()], words)
     }
 
     /// `/var/lib/rabbitmq/.erlang.cookie: value`
@@ -380,14 +386,6 @@ fn length_of_continuation(bytes: &[u8]) -> usize {
     let sign = usize::from(matches!(line, [b'+' | b'-', b' ', ..]));
     let margin = number.max(sign);
     end + margin + blanks(&line[margin..])
-}
-
-/// Whether a line is one long word that chance made.
-fn is_opaque_word(said: &[u8]) -> bool {
-    const SHORTEST: usize = 16;
-    said.len() >= SHORTEST
-        && !said.contains(&b':')
-        && std::str::from_utf8(said).is_ok_and(|said| is_opaque(said.trim_end(), true))
 }
 
 /// Whether a line says names of its own, or nothing at all.
