@@ -24,6 +24,8 @@ pub struct Network {
     pub files: &'static [&'static str],
     /// The file as its releases in kops 1.32 to 1.37 call it; empty for a network that these do not have.
     pub usual: &'static str,
+    /// What the name of the VXLAN device begins with that it makes on a node.
+    pub vxlan: Option<&'static str>,
 }
 
 /// Their manifests in kops, 1.8 to 1.37.
@@ -35,6 +37,7 @@ const NETWORKS: &[Network] = &[
         images: &["calico/"],
         files: &["calico"],
         usual: "10-calico.conflist",
+        vxlan: Some("vxlan.calico"),
     },
     Network {
         words: &["canal"],
@@ -43,6 +46,7 @@ const NETWORKS: &[Network] = &[
         images: &["calico/", "flannel"],
         files: &["canal"],
         usual: "",
+        vxlan: Some("flannel."),
     },
     Network {
         words: &["cilium"],
@@ -56,6 +60,7 @@ const NETWORKS: &[Network] = &[
         images: &["cilium/cilium"],
         files: &["cilium"],
         usual: "05-cilium.conflist",
+        vxlan: Some("cilium_vxlan"),
     },
     Network {
         words: &["flannel"],
@@ -64,6 +69,7 @@ const NETWORKS: &[Network] = &[
         images: &["flannel"],
         files: &["flannel"],
         usual: "10-flannel.conflist",
+        vxlan: Some("flannel."),
     },
     Network {
         words: &["weave"],
@@ -72,6 +78,7 @@ const NETWORKS: &[Network] = &[
         images: &["weave"],
         files: &["weave"],
         usual: "",
+        vxlan: Some("vxlan-6784"),
     },
     Network {
         words: &["kuberouter", "kube-router"],
@@ -80,6 +87,7 @@ const NETWORKS: &[Network] = &[
         images: &["kube-router"],
         files: &["kuberouter", "kube-router"],
         usual: "10-kuberouter.conflist",
+        vxlan: None,
     },
     Network {
         words: &["kindnet"],
@@ -88,6 +96,7 @@ const NETWORKS: &[Network] = &[
         images: &["kindnetd"],
         files: &["kindnet"],
         usual: "10-kindnet.conflist",
+        vxlan: None,
     },
     Network {
         words: &["amazonvpc", "amazon-vpc-routed-eni"],
@@ -96,6 +105,7 @@ const NETWORKS: &[Network] = &[
         images: &["amazon-k8s-cni"],
         files: &["10-aws"],
         usual: "10-aws.conflist",
+        vxlan: None,
     },
     Network {
         words: &["romana"],
@@ -104,6 +114,7 @@ const NETWORKS: &[Network] = &[
         images: &["romana"],
         files: &["romana"],
         usual: "",
+        vxlan: None,
     },
     Network {
         words: &["lyftvpc"],
@@ -112,6 +123,7 @@ const NETWORKS: &[Network] = &[
         images: &["cni-ipvlan-vpc-k8s"],
         files: &["cni-ipvlan-vpc-k8s"],
         usual: "",
+        vxlan: None,
     },
     Network {
         words: &["kopeio"],
@@ -120,6 +132,7 @@ const NETWORKS: &[Network] = &[
         images: &["kopeio"],
         files: &["kopeio"],
         usual: "",
+        vxlan: None,
     },
 ];
 

@@ -3,9 +3,9 @@
 mod addresses;
 mod config;
 mod configuration;
+mod conflicting;
 mod plugins;
 mod ready;
-mod rivals;
 mod stale;
 #[cfg(test)]
 mod tests;

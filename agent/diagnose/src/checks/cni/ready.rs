@@ -1,7 +1,7 @@
 //! `cni.ready`: the pod of the `DaemonSet` that brings the network.
 
 use super::configuration::candidates;
-use super::rivals::{deletion, files_removed, has_device, rival};
+use super::conflicting::{conflicting_pod, deletion, files_removed, has_device};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
@@ -131,7 +131,7 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
                 Some(fix) => Some(completed(fix, line, &pod.container, texts)),
                 None => remedy(&means, &pod.container, texts),
             };
-            let fix = fix.map(|fix| match rivalry(node, pod, line) {
+            let fix = fix.map(|fix| match conflict(node, pod, line) {
                 Some((first, then)) => format!("{first}; then: {fix}; {then}"),
                 None => fix,
             });
@@ -154,13 +154,13 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
 
 /// What is to do before and after the remedy where another network, which still runs and left its file or device on the node,
 /// holds the VXLAN port that a network's pod wants. Of other ports nothing says that a network has them.
-fn rivalry(node: &Node<'_>, pod: &PodSeen, line: &str) -> Option<(String, String)> {
+fn conflict(node: &Node<'_>, pod: &PodSeen, line: &str) -> Option<(String, String)> {
     let line = line.to_ascii_lowercase();
     let is_taken = line.contains("vxlan") && line.contains("address already in use");
     // Of two networks the cluster's own stays.
     let wanted = of_word(&stage::kubernetes(node).ok()?.network.name)?;
     let own = of_pod(&pod.name).filter(|own| is_taken && own.word() == wanted.word())?;
-    let (other, network) = rival(node, own)?;
+    let (other, network) = conflicting_pod(node, own)?;
     let removed = files_removed(node, network);
     if removed.is_none() && !has_device(node, network) {
         return None;

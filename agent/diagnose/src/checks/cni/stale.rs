@@ -1,8 +1,8 @@
 //! `cni.stale`: leftovers of other networks.
 
 use super::configuration::{Candidate, candidates};
+use super::conflicting::{conflicting_pod, deletion};
 use super::ready::other_network;
-use super::rivals::{deletion, rival};
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -68,7 +68,7 @@ fn with_owner(node: &Node<'_>, winner: &Candidate<'_>, own: &Own, verdict: Verdi
     let Own::Of(network) = own else {
         return verdict;
     };
-    let of_winner = rival(node, network).filter(|(_, other)| other.has_file(winner.name));
+    let of_winner = conflicting_pod(node, network).filter(|(_, other)| other.has_file(winner.name));
     match (verdict, of_winner) {
         (Verdict::Fail(mut finding), Some((pod, _))) => {
             finding.fix = format!("{}; then: {}", deletion(pod), finding.fix);

@@ -8,17 +8,11 @@ use quake_model::pod_networks::{Network, of_file, of_pod};
 /// Where the pods of networks run; one elsewhere only has a name like theirs.
 const NAMESPACES: &[&str] = &["kube-system", "kube-flannel", "calico-system", "cilium"];
 
-/// What the names of the VXLAN devices begin with that networks make, by the network's word.
-const DEVICES: &[(&str, &str)] = &[
-    ("calico", "vxlan.calico"),
-    ("canal", "flannel."),
-    ("cilium", "cilium_vxlan"),
-    ("flannel", "flannel."),
-    ("weave", "vxlan-6784"),
-];
-
 /// A pod of another network than `own`, and that network.
-pub(super) fn rival<'a>(node: &Node<'a>, own: &Network) -> Option<(&'a PodSeen, &'static Network)> {
+pub(super) fn conflicting_pod<'a>(
+    node: &Node<'a>,
+    own: &Network,
+) -> Option<(&'a PodSeen, &'static Network)> {
     let mut running = node.pods().filter(|pod| pod.state == "running");
     running.find_map(|pod| {
         if !NAMESPACES.contains(&pod.namespace.as_str()) {
@@ -43,12 +37,9 @@ pub(super) fn deletion(pod: &PodSeen) -> String {
 
 /// Whether a network has its VXLAN device on the node.
 pub(super) fn has_device(node: &Node<'_>, network: &Network) -> bool {
-    let is_own = |name: &str| {
-        let mut devices = DEVICES.iter();
-        devices.any(|(word, start)| *word == network.word() && name.starts_with(start))
-    };
     let facts = node.survey().network.ok();
-    facts.is_some_and(|facts| facts.links.iter().any(|link| is_own(&link.name)))
+    let has_vxlan = |name: &str| network.vxlan.is_some_and(|start| name.starts_with(start));
+    facts.is_some_and(|facts| facts.links.iter().any(|link| has_vxlan(&link.name)))
 }
 
 /// The configuration files that a network left on the node, as a command.
