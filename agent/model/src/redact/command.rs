@@ -88,19 +88,7 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
                 found.extend(plain.skip(if no_file { 1 } else { 2 }).take(1).cloned());
             }
             Of::At(place) if flag.is_empty() || has(flag) => {
-                // A quote at the end of a text begins an empty word, which is no flag.
-                let is_flag =
-                    |word: &Range<usize>| !flag.is_empty() && text[word.clone()] == **flag;
-                let sub = words.iter().position(is_flag);
-                let behind = words.iter().skip(sub.map_or(0, |sub| sub + 1));
-                let plain = |place: &&Range<usize>| !text[(*place).clone()].starts_with('-');
-                let mut behind = behind.filter(plain).skip(*place);
-                let secret = behind.next();
-                // Routers say first how it is written: `md5 7 secret`.
-                let is_kind =
-                    secret.is_some_and(|it| matches!(&text[it.clone()], "0" | "5" | "6" | "7"));
-                let written = if is_kind { behind.next() } else { None };
-                found.extend(written.or(secret).cloned());
+                found.extend(plain_word(text, &words, flag, *place));
             }
             Of::Setting if has(flag) => {
                 let sub = words.iter().position(|word| text[word.clone()] == **flag);
@@ -139,6 +127,26 @@ fn find_of(text: &str, command: &Command, from: usize, found: &mut Vec<Range<usi
             _ => {}
         }
     }
+}
+
+/// The plain word that is so many behind a word, or behind the program.
+fn plain_word(
+    text: &str,
+    words: &[Range<usize>],
+    flag: &str,
+    place: usize,
+) -> Option<Range<usize>> {
+    // A quote at the end of a text begins an empty word, which is no flag.
+    let is_flag = |word: &Range<usize>| !flag.is_empty() && text[word.clone()] == *flag;
+    let sub = words.iter().position(is_flag);
+    let behind = words.iter().skip(sub.map_or(0, |sub| sub + 1));
+    let plain = |place: &&Range<usize>| !text[(*place).clone()].starts_with('-');
+    let mut behind = behind.filter(plain).skip(place);
+    let secret = behind.next();
+    // Routers say first how it is written: `md5 7 secret`.
+    let is_kind = secret.is_some_and(|it| matches!(&text[it.clone()], "0" | "5" | "6" | "7"));
+    let written = if is_kind { behind.next() } else { None };
+    written.or(secret).cloned()
 }
 
 /// What one word of a command line, or the one behind it, gives a flag.

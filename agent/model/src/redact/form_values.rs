@@ -99,3 +99,33 @@ pub(super) fn codes_of_card(text: &str, from: usize, found: &mut Vec<Range<usize
         start += part.len() + 1;
     }
 }
+
+/// `Login incorrect (…): [user/secret]`, as FreeRADIUS logs a password that was wrong.
+pub(super) fn rejected_login(text: &str, from: usize) -> Option<Range<usize>> {
+    const NEAR: usize = 256;
+    let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    let open = near.split('\n').next()?.find('[')?;
+    let (user, secret) = near[open..].split_once(']')?.0.split_once('/')?;
+    let start = from + open + user.len() + 1;
+    let is_shown = !secret.is_empty() && !secret.starts_with('<');
+    is_shown.then(|| start..start + secret.len())
+}
+
+/// `address:as:secret:multihop,…`, the peers of kube-vip.
+pub(super) fn find_in_peers(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+    const NEAR: usize = 512;
+    let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    for (end, _) in near
+        .match_indices(":false")
+        .chain(near.match_indices(":true"))
+    {
+        let peer = near[..end]
+            .rsplit([',', '"', ' ', '=', '\n'])
+            .next()
+            .unwrap_or_default();
+        let secret = peer.splitn(3, ':').nth(2).unwrap_or_default();
+        if !secret.is_empty() {
+            found.push(from + end - secret.len()..from + end);
+        }
+    }
+}

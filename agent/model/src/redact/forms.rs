@@ -3,8 +3,8 @@
 
 use super::directive::nth_quoted;
 use super::form_values::{
-    codes_of_card, in_brackets, key_of_stream, pin_of_mailbox, result_behind, third_of_row,
-    value_of_registry, value_within,
+    codes_of_card, find_in_peers, in_brackets, key_of_stream, pin_of_mailbox, rejected_login,
+    result_behind, third_of_row, value_of_registry, value_within,
 };
 use super::handed::line_below;
 use super::label::Form;
@@ -37,6 +37,8 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "PASSWORD(",
         "PASSPHRASE(",
         "CPIN=",
+        "Login incorrect",
+        "bgp_peers",
         "OPENROWSET(",
         "remote(",
         "remoteSecure(",
@@ -227,6 +229,8 @@ pub(super) fn find_in_forms(text: &str) -> Vec<Range<usize>> {
             // As Subversion keeps it: the length of the value, and below it the value.
             "password\nV " => found.extend(line_below(text, from, 1)),
             "rtmp://" | "rtmps://" => found.extend(key_of_stream(text, from)),
+            "Login incorrect" => found.extend(rejected_login(text, from)),
+            "bgp_peers" => find_in_peers(text, from, &mut found),
             "CPIN=" => codes_of_card(text, from, &mut found),
             "OPENROWSET(" => found.extend(third_of_row(text, from)),
             " => " => found.extend(pin_of_mailbox(text, at, from)),
@@ -244,86 +248,96 @@ pub(super) fn find_in_forms(text: &str) -> Vec<Range<usize>> {
 mod tests {
     use crate::redact::scrub;
 
+    const MASKED: &[(&str, &str)] = &[
+        (
+            "# cat /home/ops/.google_authenticator\n5UHGCCBWBJUNMCOUOGD4W5IQDJ\n\" TOTP_AUTH",
+            "# cat /home/ops/.google_authenticator\n***\n\" TOTP_AUTH",
+        ),
+        (
+            "-[ RECORD 1 ]-+---\nid | 31\nkey           | bb1cbe5ad9f7079ee10bf5ecac79d06f\nok | t",
+            "-[ RECORD 1 ]-+---\nid | 31\nkey           | ***\nok | t",
+        ),
+        (
+            "DefaultPassword    REG_SZ    an owl\r\n",
+            "DefaultPassword    REG_SZ    ***\r\n",
+        ),
+        ("USRPRF(A) PASSWORD(OWL4Q9)", "USRPRF(A) PASSWORD(***)"),
+        (
+            "OPENROWSET('X', 'H';'sa';'owl', 'S')",
+            "OPENROWSET('X', 'H';'sa';'***', 'S')",
+        ),
+        ("1204 => 840371,A Name,a@b", "1204 => ***,A Name,a@b"),
+        ("rtmp://h/live2/p6vp-5g44-adgk", "rtmp://h/live2/***"),
+        ("password\nV 4\nowls\nK 8", "password\nV 4\n***\nK 8"),
+        ("KEY FOUND! [ an owl ]", "KEY FOUND! [ *** ]"),
+        (
+            "worker.Worker(\"deb\", \"an-owl-4\")",
+            "worker.Worker(\"deb\", \"***\")",
+        ),
+        (
+            "network_key: [212, 14, 97, 3, 181, 66, 240, 9, 123, 54, 201, 88, 17, 160, 35, 79]",
+            "network_key: [***]",
+        ),
+        (
+            "AT+CPIN=\"48210937\",\"0000\"\nOK",
+            "AT+CPIN=\"***\",\"***\"\nOK",
+        ),
+        (
+            "remote('h:9', 'd', 't', 'u', 'owl')",
+            "remote('h:9', 'd', 't', 'u', '***')",
+        ),
+        (
+            "<Password>\n  <Value>owl</Value>",
+            "<Password>\n  <Value>***</Value>",
+        ),
+        ("\" TOTP_AUTH\n15541729\n15541730", "\" TOTP_AUTH\n***\n***"),
+        (
+            "write(4, \"password for a: \", 28) = 28\nread(4, \"hunter\\n\", 256) = 7",
+            "write(4, \"password for a: \", 28) = 28\nread(4, \"***\\n\", 256) = 7",
+        ),
+        (
+            "'auth': ('svc_sync', 'wQ5]nettle(Dra7'), 's': 1",
+            "'auth': ('***', '***'), 's': 1",
+        ),
+        (
+            "Password for the [a] user successfully reset.\nNew value: q*DOrrhlkmW=Yclmg",
+            "Password for the [a] user successfully reset.\nNew value: ***",
+        ),
+        (
+            "PresharedKey:&[155 89 155 25 165 41 64 137 79 248 226 154 218 168 99 218]",
+            "PresharedKey:***",
+        ),
+        (
+            "'auth' => [\n  'rt_user',\n  'hunter2x'\n]",
+            "'auth' => [\n  'rt_user',\n  '***'\n]",
+        ),
+        (
+            "CCKT2SLZQYDP2IFHOPQ4HN2UCX\n\" RATE_LIMIT 3 30",
+            "***\n\" RATE_LIMIT 3 30",
+        ),
+        (
+            "-[ RECORD 1 ]-+---\nid | 31\npassword | hunter",
+            "-[ RECORD 1 ]-+---\nid | 31\npassword | ***",
+        ),
+        (
+            "||  Type  |  SecureString  ||\n||  Value  |  hunter  ||",
+            "||  Type  |  SecureString  ||\n||  Value  |  ***  ||",
+        ),
+        (
+            "Login incorrect (pap): [ann/Krokus-Wiese71] (from client",
+            "Login incorrect (pap): [ann/***] (from client",
+        ),
+        (
+            "- name: bgp_peers\n  value: \"10.0.0.1:65000:owl:false\"",
+            "- name: bgp_peers\n  value: \"10.0.0.1:65000:***:false\"",
+        ),
+    ];
+
     #[test]
     fn secrets_in_such_forms_are_masked() {
-        for (text, scrubbed) in [
-            (
-                "# cat /home/ops/.google_authenticator\n5UHGCCBWBJUNMCOUOGD4W5IQDJ\n\" TOTP_AUTH",
-                "# cat /home/ops/.google_authenticator\n***\n\" TOTP_AUTH",
-            ),
-            (
-                "-[ RECORD 1 ]-+---\nid | 31\nkey           | bb1cbe5ad9f7079ee10bf5ecac79d06f\nok | t",
-                "-[ RECORD 1 ]-+---\nid | 31\nkey           | ***\nok | t",
-            ),
-            (
-                "DefaultPassword    REG_SZ    an owl\r\n",
-                "DefaultPassword    REG_SZ    ***\r\n",
-            ),
-            ("USRPRF(A) PASSWORD(OWL4Q9)", "USRPRF(A) PASSWORD(***)"),
-            (
-                "OPENROWSET('X', 'H';'sa';'owl', 'S')",
-                "OPENROWSET('X', 'H';'sa';'***', 'S')",
-            ),
-            ("1204 => 840371,A Name,a@b", "1204 => ***,A Name,a@b"),
-            ("rtmp://h/live2/p6vp-5g44-adgk", "rtmp://h/live2/***"),
-            ("password\nV 4\nowls\nK 8", "password\nV 4\n***\nK 8"),
-            ("KEY FOUND! [ an owl ]", "KEY FOUND! [ *** ]"),
-            (
-                "worker.Worker(\"deb\", \"an-owl-4\")",
-                "worker.Worker(\"deb\", \"***\")",
-            ),
-            (
-                "network_key: [212, 14, 97, 3, 181, 66, 240, 9, 123, 54, 201, 88, 17, 160, 35, 79]",
-                "network_key: [***]",
-            ),
-            (
-                "AT+CPIN=\"48210937\",\"0000\"\nOK",
-                "AT+CPIN=\"***\",\"***\"\nOK",
-            ),
-            (
-                "remote('h:9', 'd', 't', 'u', 'owl')",
-                "remote('h:9', 'd', 't', 'u', '***')",
-            ),
-            (
-                "<Password>\n  <Value>owl</Value>",
-                "<Password>\n  <Value>***</Value>",
-            ),
-            ("\" TOTP_AUTH\n15541729\n15541730", "\" TOTP_AUTH\n***\n***"),
-            (
-                "write(4, \"password for a: \", 28) = 28\nread(4, \"hunter\\n\", 256) = 7",
-                "write(4, \"password for a: \", 28) = 28\nread(4, \"***\\n\", 256) = 7",
-            ),
-            (
-                "'auth': ('svc_sync', 'wQ5]nettle(Dra7'), 's': 1",
-                "'auth': ('***', '***'), 's': 1",
-            ),
-            (
-                "Password for the [a] user successfully reset.\nNew value: q*DOrrhlkmW=Yclmg",
-                "Password for the [a] user successfully reset.\nNew value: ***",
-            ),
-            (
-                "PresharedKey:&[155 89 155 25 165 41 64 137 79 248 226 154 218 168 99 218]",
-                "PresharedKey:***",
-            ),
-            (
-                "'auth' => [\n  'rt_user',\n  'hunter2x'\n]",
-                "'auth' => [\n  'rt_user',\n  '***'\n]",
-            ),
-            (
-                "CCKT2SLZQYDP2IFHOPQ4HN2UCX\n\" RATE_LIMIT 3 30",
-                "***\n\" RATE_LIMIT 3 30",
-            ),
-            (
-                "-[ RECORD 1 ]-+---\nid | 31\npassword | hunter",
-                "-[ RECORD 1 ]-+---\nid | 31\npassword | ***",
-            ),
-            (
-                "||  Type  |  SecureString  ||\n||  Value  |  hunter  ||",
-                "||  Type  |  SecureString  ||\n||  Value  |  ***  ||",
-            ),
-        ] {
-            assert_eq!(scrub(text), scrubbed);
-            assert_eq!(scrub(scrubbed), scrubbed);
+        for (text, scrubbed) in MASKED {
+            assert_eq!(scrub(text), *scrubbed);
+            assert_eq!(scrub(scrubbed), *scrubbed);
         }
     }
 

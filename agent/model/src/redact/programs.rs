@@ -265,6 +265,11 @@ pub(super) const PROGRAMS: &[Command] = &[
         &[
             ("--initialsetup", Of::At(0)),
             ("--initialSetup", Of::At(0)),
+            ("--enablelockingrange", Of::At(1)),
+            ("--disablelockingrange", Of::At(1)),
+            ("--setlockingrange", Of::At(2)),
+            ("--setsidpassword", Of::At(0)),
+            ("--setsidpassword", Of::At(1)),
             ("--setSIDPassword", Of::At(0)),
             ("--setSIDPassword", Of::At(1)),
             ("--enableLockingRange", Of::At(1)),
@@ -292,6 +297,11 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("ykman", &[("add", Of::At(1))]),
     command("check_http", &[("-a", Of::User), ("-b", Of::User)]),
     command("check_snmp", &[("-C", Of::Next)]),
+    command("nickserv", &[("identify", Of::At(0))]),
+    command(
+        "NickServ",
+        &[("IDENTIFY", Of::At(0)), ("identify", Of::At(0))],
+    ),
     command("gsec", &[("-pw", Of::Next), ("-password", Of::Next)]),
     command("check_nt", &[("-s", Of::Next)]),
     command("CATALOG", ORACLE),
