@@ -2,6 +2,7 @@
 
 mod clients;
 mod endpoints;
+mod policies;
 mod services;
 mod webhooks;
 
@@ -63,13 +64,13 @@ pub(super) const CHECKS: &[Check] = &[
     },
     Check {
         id: "apiserver.webhooks",
-        title: "no admission webhook refuses what the node needs",
+        title: "no admission webhook or policy refuses what the node needs",
         severity: Severity::Critical,
         tags: &["control-plane", "cluster"],
         sources: &[Source::Journals, Source::Runtime],
         because: &["apiserver.alive", "net.ranges", "net.tunnel", "net.drops"],
-        why: "a webhook that refuses, or that does not answer, keeps nodes from registering and pods from being made",
-        remedy: "exclude nodes and kube-system from the webhook's rules, or set its failurePolicy to Ignore",
+        why: "a webhook or policy that refuses, or a webhook that does not answer, keeps nodes from registering and leases from being renewed",
+        remedy: "exclude nodes, leases and kube-system from its rules; set the webhook's failurePolicy to Ignore, or the actions of the policy's binding to Warn and Audit",
         judge: webhooks::judge,
     },
     Check {

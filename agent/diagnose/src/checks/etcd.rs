@@ -7,6 +7,7 @@ mod defragmented;
 mod membership;
 mod peers;
 mod pods;
+mod restore;
 mod running;
 
 pub(super) use pods::is_held_back;

@@ -3,9 +3,9 @@
 use super::check::{Certainty, Finding};
 use super::innermost::{is_in_line, meaning};
 use super::named::{Texts, completed};
+use super::quote::quote;
 use crate::log_lines;
 use quake_formats::journal::Reason;
-use quake_formats::yaml::shorten;
 
 /// How much of a line is quoted.
 pub(super) const QUOTED: usize = 400;
@@ -33,7 +33,7 @@ pub(super) fn from_journal_of(
         let finding = Finding::new(format!("{what}: {}", row.means), row.fix);
         return finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(reason.line, QUOTED));
+            .seen("journal", quote(reason.line, QUOTED));
     }
     finding(reason, what, &fix)
 }
@@ -44,7 +44,7 @@ fn finding(reason: &Reason<'_>, what: &str, fix: &str) -> Finding {
     let finding = Finding::new(format!("{what}: {means}"), fix);
     finding
         .by(Certainty::Likely)
-        .seen("journal", shorten(reason.line, QUOTED))
+        .seen("journal", quote(reason.line, QUOTED))
 }
 
 #[cfg(test)]

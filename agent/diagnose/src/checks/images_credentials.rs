@@ -3,7 +3,8 @@
 use super::check::{Certainty, Finding};
 use super::from_journal::QUOTED;
 use super::node::Node;
-use quake_formats::yaml::{parse, shorten};
+use super::quote::quote;
+use quake_formats::yaml::parse;
 
 /// Where kops writes which images the provider of ECR is asked for.
 const FILE: &str = "/var/lib/kubelet/credential-provider.conf";
@@ -37,7 +38,7 @@ pub(super) fn unmatched(node: &Node<'_>, line: &str, image: &str) -> Option<Find
             format!("add \"{pattern}\" to matchImages in {FILE} (with a version of ecr-credential-provider that knows the name), then: systemctl restart kubelet.service; or name the image by ACCOUNT.dkr.ecr.REGION.amazonaws.com; role, repository and token are right"),
         )
         .by(Certainty::Likely)
-        .seen("journal", shorten(line, QUOTED))
+        .seen("journal", quote(line, QUOTED))
         .seen("matchImages", patterns.join(", ")),
     )
 }

@@ -41,6 +41,7 @@ pub(super) fn innermost(line: &str) -> String {
         .map_or(text, |(_, error)| error);
     // What the runtime adds where it has no kind for an error.
     let text = text.strip_suffix(": unknown").unwrap_or(text);
+    let text = text.strip_suffix(": <nil>").unwrap_or(text);
     let text = text.trim_matches(is_edge);
     let text = text.rsplit(DESCRIPTION).next().unwrap_or(text);
     shorten(end_of(text), 2 * LONGEST)

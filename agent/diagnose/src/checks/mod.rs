@@ -53,6 +53,7 @@ mod meminfo;
 mod named;
 mod net;
 mod pods;
+mod quote;
 mod repair;
 mod runtime;
 mod services;

@@ -2,7 +2,7 @@
 
 use super::check::Finding;
 use super::from_journal::QUOTED;
-use quake_formats::yaml::shorten;
+use super::quote::quote;
 use quake_model::facts::{ActiveState, UnitFacts};
 use quake_model::time::Timestamp;
 
@@ -79,7 +79,7 @@ pub(super) fn stopped(unit: &UnitFacts, journal: &[String]) -> Option<Finding> {
             "systemctl start {name}; find who stopped it: journalctl -b _COMM=sudo _COMM=systemctl _COMM=cron, crontabs, an upgrade of its package, or a unit that it Requires= (systemctl list-dependencies --reverse {name})"
         ),
     );
-    Some(finding.seen("journal", shorten(line, QUOTED)))
+    Some(finding.seen("journal", quote(line, QUOTED)))
 }
 
 /// Adds what systemd shows of a unit, and the end of its journal.
@@ -92,7 +92,7 @@ pub(super) fn with_evidence(finding: Finding, unit: &UnitFacts, journal: &[Strin
         )
         .seen("restarts", unit.restarts);
     for line in &journal[journal.len().saturating_sub(LINES)..] {
-        finding = finding.seen("journal", shorten(line, QUOTED));
+        finding = finding.seen("journal", quote(line, QUOTED));
     }
     finding
 }

@@ -48,7 +48,7 @@ impl Matcher {
 
 /// A line whose quotation marks have no backslash before them. Programs quote what they quote: a line of runc has one
 /// backslash before each mark in containerd's journal and three in kubelet's.
-pub(super) fn unescaped(line: &str) -> Cow<'_, str> {
+pub(crate) fn unescaped(line: &str) -> Cow<'_, str> {
     if !line.contains("\\\"") {
         return Cow::Borrowed(line);
     }

@@ -4,16 +4,19 @@
 //! parts that a line must have, with ` | ` between two. `passing`, which may be left out, says how many such lines are a
 //! finding although the check passes: a healthy node logs fewer. `general: yes` is for a line that any program may log for
 //! reasons of its own: a check that passes does not take it over. `level: information` is for a line that a program logs as
-//! no error although it is one.
+//! no error although it is one. `named` and `remedy` say the same as `means` and `fix` with names of the line: `{1}` is what
+//! the line has between the first part and the second, `{2}` what it has between the second and the third.
 //!
 //! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
 //! more than so many of one kind mean something.
 
 mod matcher;
+mod named;
 
 use crate::checks::{is_in_line, known_lines};
 use flate2::read::DeflateDecoder;
-use matcher::{Matcher, unescaped};
+use matcher::Matcher;
+pub(crate) use matcher::unescaped;
 use std::io::Read;
 use std::sync::LazyLock;
 
@@ -36,6 +39,10 @@ pub struct LogLine {
     pub general: bool,
     /// Whether the program logs it as information.
     pub is_information: bool,
+    /// What it means, with the places of names that the line has.
+    pub named: Option<&'static str>,
+    /// What to do about it, with the places of names that the line has.
+    pub remedy: Option<&'static str>,
 }
 
 impl LogLine {
@@ -105,6 +112,8 @@ static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
         passing: 1,
         general: false,
         is_information: false,
+        named: None,
+        remedy: None,
     });
     blocks.filter_map(read).chain(of_checks).collect()
 });
@@ -129,6 +138,8 @@ fn read(block: &'static str) -> Option<LogLine> {
         passing: passing.ok()?,
         general: field(block, "general").is_some(),
         is_information: field(block, "level") == Some("information"),
+        named: field(block, "named"),
+        remedy: field(block, "remedy"),
     })
 }
 
@@ -139,8 +150,28 @@ pub fn all() -> &'static [LogLine] {
 
 /// All rows that a line fits, in the order of the tables. A quotation mark of the line may be escaped.
 pub(crate) fn fitting(line: &str) -> impl Iterator<Item = &'static LogLine> {
-    let rows = MATCHER.as_ref().map(|it| it.fitting(&unescaped(line)));
-    rows.into_iter().flatten().filter_map(|row| ALL.get(row))
+    let line = unescaped(line);
+    let rows = MATCHER.as_ref().map(|it| it.fitting(&line));
+    let rows = rows.into_iter().flatten().filter_map(|row| ALL.get(row));
+    rows.filter(move |row| is_of_program(row, &line))
+}
+
+/// How Go begins what it says of a program that could not be started (`os/exec`).
+const STARTED: &str = "fork/exec ";
+
+/// Whether the error that a row knows of a program is the one behind the program's path: runc's own file of errors stands
+/// before it in a bracket, with an error of its own (containerd `cmd/containerd-shim-runc-v2/process/utils.go`).
+fn is_of_program(row: &LogLine, line: &str) -> bool {
+    let is_start = |part: &&str| part.starts_with(STARTED.trim_end());
+    let Some(place) = row.parts.iter().position(is_start) else {
+        return true;
+    };
+    let Some((_, behind)) = line.rsplit_once(STARTED) else {
+        return true;
+    };
+    row.parts[place + 1..]
+        .iter()
+        .all(|part| behind.contains(part))
 }
 
 /// What is known of a line that a program logged as information.
@@ -198,7 +229,9 @@ mod tests {
             .filter(|block| !block.starts_with('#'))
         {
             let has = |name: &str| usize::from(block.contains(name));
-            let lines = 5 + has("\npassing: ") + has("\ngeneral: ") + has("\nlevel: ");
+            let may_have = ["passing", "general", "level", "named", "remedy"];
+            let more = may_have.map(|name| has(&format!("\n{name}: ")));
+            let lines = 5 + more.iter().sum::<usize>();
             assert_eq!(block.lines().count(), lines, "{block}");
             assert!(read(block).is_some(), "{block}");
         }
@@ -274,5 +307,20 @@ mod tests {
             assert_eq!(find(line).map(|known| known.check), Some(check), "{line}");
         }
         assert_eq!(find("kubelet: all is well"), None);
+    }
+
+    #[test]
+    fn the_error_of_a_program_is_the_one_behind_its_path() {
+        for (error, check) in [
+            ("no such file or directory: <nil>", "runtime.config"),
+            ("cannot allocate memory: <nil>", "host.memory"),
+        ] {
+            let line = format!(
+                "OCI runtime create failed: unable to retrieve OCI runtime error (open /run/x/log.json: no such file or directory): fork/exec /usr/sbin/runc: {error}"
+            );
+            assert_eq!(find(&line).map(|known| known.check), Some(check), "{line}");
+        }
+        let line = "failed to start shim: start failed: : fork/exec /usr/bin/containerd-shim-runc-v2: cannot allocate memory";
+        assert_eq!(find(line).map(|known| known.check), Some("host.memory"));
     }
 }

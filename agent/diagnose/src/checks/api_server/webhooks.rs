@@ -1,5 +1,6 @@
 //! `apiserver.webhooks`: admission webhooks that refuse what the node asks for, or that do not answer.
 
+use super::policies;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -21,6 +22,9 @@ struct Refusal<'a> {
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
     stage::begun(node, Phase::Services)?;
+    if let Some(finding) = policies::refusing(node) {
+        return finding.fail();
+    }
     let journals = node.survey().journals.get();
     let units = ["kubelet.service", "quake-agent.service"];
     let runtime = node.survey().runtime.ok();

@@ -1,5 +1,6 @@
 //! `cni.addresses`: whether the pod network has addresses left, as it says itself when a pod wants one.
 
+use super::ipamd;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -43,7 +44,7 @@ const REASONS: &[KnownLine] = &[
         fix: "ls /var/lib/cni/networks/*/ | wc -l counts them: where there are more than pods, a crash left them: drain the node, rm -r /var/lib/cni/networks/*, reboot; else enlarge nodeCIDRMaskSize or lower maxPods",
     },
     KnownLine {
-        parts: &["no available IP/Prefix addresses"],
+        parts: &[ipamd::NONE_LEFT],
         means: "ipamd has no address left for this node",
         fix: "tail /var/log/aws-routed-eni/ipamd.log says why it gets no more: the subnet is full, the type has no more, or ec2:AssignPrivateIpAddresses is missing",
     },
@@ -93,10 +94,17 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::kubernetes(node)?;
     stage::begun(node, Phase::Services)?;
     let journals = node.survey().journals.get();
+    if let Some(finding) = ipamd::without_config(node) {
+        return finding.fail();
+    }
     let Some((reason, line)) = reason(node) else {
         journals?;
         return Verdict::ok("no pod was refused an address");
     };
+    // That nothing is left is a result.
+    if let Some(finding) = ipamd::cause(node).filter(|_| reason.parts.contains(&ipamd::NONE_LEFT)) {
+        return finding.seen("log", shorten(line, 400)).fail();
+    }
     Finding::new(
         format!("pods get no addresses: {}", reason.means),
         reason.fix,

@@ -3,7 +3,7 @@
 use super::resolvers::{BEHIND_STUB, FILE, read};
 use crate::checks::check::{Certainty, Finding};
 use crate::checks::node::Node;
-use quake_formats::yaml::shorten;
+use crate::checks::quote::quote;
 
 /// How Go says that a certificate is of another name (crypto/x509, `HostnameError`).
 const OF_OTHERS: &str = "certificate is valid for ";
@@ -29,7 +29,7 @@ pub(super) fn answers(node: &Node<'_>) -> Option<Finding> {
         )
         .by(Certainty::Likely)
         .seen("search", domains.join(" "))
-        .seen("log", shorten(line, 300)),
+        .seen("log", quote(line, 300)),
     )
 }
 

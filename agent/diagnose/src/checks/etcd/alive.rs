@@ -1,7 +1,7 @@
 //! `etcd.alive`: the members' own answers, and where none can be had the API server's word.
 
 use super::clients::{askable, own};
-use super::{defragmented, silent, without_members};
+use super::{defragmented, restore, silent, without_members};
 use crate::checks::api_server;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::QUOTED;
@@ -70,6 +70,9 @@ fn unhealthy(node: &Node<'_>, member: &MemberSeen) -> Result<Verdict, Unseen> {
         ProbeFacts::Answered { status, body } => format!("answered {status}: {}", body.trim()),
         ProbeFacts::Silent { reason } => format!("does not answer: {reason}"),
     };
+    if let Some(finding) = restore::of_manager(node, member, &said) {
+        return finding.coded(Code::ReadyProbeFailing).fail();
+    }
     let log = match cluster.as_str() {
         "main" => "/var/log/etcd.log".to_owned(),
         other => format!("/var/log/etcd-{other}.log"),

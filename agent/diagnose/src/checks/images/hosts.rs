@@ -2,7 +2,7 @@
 
 use crate::checks::check::{Certainty, Finding};
 use crate::checks::from_journal::QUOTED;
-use quake_formats::yaml::shorten;
+use crate::checks::quote::quote;
 use std::net::Ipv4Addr;
 
 /// What a client in Go says of a host that it does not reach (`net`, `net/http`).
@@ -73,7 +73,7 @@ pub(super) fn elsewhere(line: &str, image: &str, what: &str) -> Option<Finding> 
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(line, QUOTED)),
+            .seen("journal", quote(line, QUOTED)),
     )
 }
 
@@ -99,7 +99,7 @@ pub(super) fn closed_endpoint(line: &str, image: &str, what: &str) -> Option<Fin
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(line, QUOTED)),
+            .seen("journal", quote(line, QUOTED)),
     )
 }
 

@@ -6,11 +6,11 @@ use crate::checks::from_journal::{QUOTED, from_journal_of};
 use crate::checks::innermost::meaning;
 use crate::checks::named::{Texts, completed};
 use crate::checks::node::Node;
+use crate::checks::quote::quote;
 use crate::checks::stage;
 use crate::checks::unit_health::{UnitHealth, health, stopped, with_evidence};
 use crate::log_lines;
 use quake_formats::journal::{Reason, latest};
-use quake_formats::yaml::shorten;
 use quake_model::facts::{ActiveState, ProbeFacts, ProbeSeen, UnitFacts, Unseen};
 use quake_model::fault::Code;
 use quake_model::phase::Phase;
@@ -102,7 +102,7 @@ fn of_any_program(how: &str, journal: &[String], texts: &Texts) -> Option<Findin
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(line, QUOTED)),
+            .seen("journal", quote(line, QUOTED)),
     )
 }
 
@@ -132,8 +132,8 @@ fn old_sdk(how: &str, reason: &Reason<'_>, journal: &[String]) -> Option<Finding
             "aws ec2 modify-instance-metadata-options --instance-id <id> --http-tokens optional --http-endpoint enabled, and instanceMetadata.httpTokens: optional in kops edit instancegroup (look for an account-wide default: aws ec2 get-instance-metadata-defaults); or a kubelet whose SDK knows tokens (Kubernetes 1.18 and newer)",
         )
         .by(Certainty::Likely)
-        .seen("journal", shorten(reason.line, QUOTED))
-        .seen("journal", shorten(refusal.trim(), QUOTED)),
+        .seen("journal", quote(reason.line, QUOTED))
+        .seen("journal", quote(refusal.trim(), QUOTED)),
     )
 }
 

@@ -297,6 +297,11 @@ pub(in crate::checks) const AWAY: &[KnownLine] = &[
         fix: "the client certificate is of another CA or has expired: systemctl restart quake-agent.service fetches it anew",
     },
     KnownLine {
+        parts: &["is forbidden: ValidatingAdmissionPolicy", "nodes"],
+        means: "an admission policy refuses the object of this node",
+        fix: "the line names the policy and its binding: set validationActions: [Warn, Audit] in the ValidatingAdmissionPolicyBinding, and leave nodes out of the policy",
+    },
+    KnownLine {
         parts: &["is forbidden", "nodes"],
         means: "it may not register this node",
         fix: "its certificate must be system:node:<the node's name> of system:nodes; compare with --hostname-override; where --authorization-mode lacks Node, the group needs the role: kubectl create clusterrolebinding system-nodes --clusterrole=system:node --group=system:nodes",

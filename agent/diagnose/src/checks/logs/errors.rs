@@ -2,13 +2,16 @@
 
 use super::collected::Log;
 use super::line::{self, Level, shape};
+use super::missing::{Missing, missing};
+use super::whole::whole;
 use crate::checks::check::{Certainty, Finding};
 use crate::checks::innermost::{innermost, meaning};
 use crate::checks::named::{Texts, remedy};
+use crate::checks::quote::quote;
 use crate::checks::report::{CheckReport, Status};
 use crate::checks::table::find;
 use crate::log_lines::{self, LogLine};
-use quake_formats::yaml::shorten;
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,6 +34,18 @@ struct Group<'a> {
     level: Level,
     /// How many lines of the log come after the latest of them.
     after: usize,
+}
+
+impl Group<'_> {
+    /// Its latest line, with the lines of its error where it opens them.
+    fn whole<'a>(&'a self, logs: &'a [Log<'_>]) -> Cow<'a, str> {
+        let lines = logs[self.log].lines;
+        let at = lines.len().saturating_sub(self.after);
+        match lines.get(at).is_some_and(|line| line == self.line) {
+            true => whole(lines, at),
+            false => Cow::Borrowed(self.line),
+        }
+    }
 }
 
 /// Which errors count.
@@ -90,14 +105,14 @@ pub(super) fn unexplained(
     });
     let first = groups.first()?;
     let from = &logs[first.log];
-    let (summary, fix) = describe(first, from, texts);
+    let (summary, fix) = describe(first, &first.whole(logs), from, texts);
     let mut finding = Finding::new(summary, fix);
     for group in groups.iter().take(SHOWN) {
         let name = match group.count {
             1 => logs[group.log].name.clone(),
             count => format!("{}, {count} times", logs[group.log].name),
         };
-        finding = finding.seen(&name, shorten(group.line, 300));
+        finding = finding.seen(&name, quote(&group.whole(logs), 300));
     }
     if groups.len() > SHOWN {
         finding = finding.seen(
@@ -110,27 +125,38 @@ pub(super) fn unexplained(
 }
 
 /// What is said of the first group, and the remedy: of a known line what it means.
-fn describe(first: &Group<'_>, from: &Log<'_>, texts: &Texts) -> (String, String) {
+fn describe(first: &Group<'_>, whole: &str, from: &Log<'_>, texts: &Texts) -> (String, String) {
     let often = match first.count {
         1 => String::new(),
         count => format!(" {count} times"),
     };
+    if let Some(object) = wanted(first, from) {
+        let (summary, fix) = (object.summary(&from.name), object.fix());
+        return (
+            format!("{summary} (logged{often})"),
+            format!("{fix}; read more: {}", from.more),
+        );
+    }
     let summary = format!(
         "{} logged{often} what no other check explains: {}",
         from.name,
-        said(first.line)
+        said(whole)
     );
     // What a check knows of its own program says nothing of another's.
     let known = log_lines::sourced(first.line);
     let summary = match known.filter(|row| !row.general && row.length() >= log_lines::TELLING) {
         Some(row) => {
-            let means = meaning(row.means, row.fix, first.line);
+            let (means, fix) = row.filled(first.line);
+            let means = meaning(&means, &fix, first.line);
             format!("{means} ({} logged it{often})", from.name)
         }
         None => summary,
     };
     let fix = match known {
-        Some(row) => format!("{}: {}; read more: {}", row.means, row.fix, from.more),
+        Some(row) => {
+            let (means, fix) = row.filled(first.line);
+            format!("{means}: {fix}; read more: {}", from.more)
+        }
         None => {
             let program = from.name.split(' ').next().unwrap_or_default();
             let named =
@@ -142,18 +168,32 @@ fn describe(first: &Group<'_>, from: &Log<'_>, texts: &Texts) -> (String, String
     (summary, fix)
 }
 
+/// The object that a program of the cluster asks for again and again, and that is not there.
+fn wanted(group: &Group<'_>, log: &Log<'_>) -> Option<Missing> {
+    /// One that is asked for so often was not merely deleted a moment before.
+    const OFTEN: usize = 3;
+    let is_system = log.is_of_pod() && !log.is_of_user() && group.count >= OFTEN;
+    missing(group.line).filter(|_| is_system)
+}
+
 /// How far behind a group stands: lines that only open what others say, pods that are none of the cluster's own, and
 /// lines that any program may log.
-fn weight(group: &Group<'_>, logs: &[Log<'_>]) -> (bool, bool, bool) {
+fn weight(group: &Group<'_>, logs: &[Log<'_>]) -> (bool, bool, bool, bool) {
     const OPENING: &[&str] = &[
         "Traceback (most recent call last)",
         "Call Trace",
         "hung_task_timeout_secs",
+        "with CrashLoopBackOff: ",
     ];
     let opens = OPENING.iter().any(|words| group.line.contains(words));
     let log = &logs[group.log];
     let is_general = log_lines::find(group.line).is_some_and(|row| row.general);
-    (opens, log.is_of_user(), is_general && !log.is_down)
+    (
+        opens,
+        log.is_of_user(),
+        is_general && !log.is_down,
+        wanted(group, log).is_none(),
+    )
 }
 
 /// What a line says: the whole of it, or the end of a chain of errors that is too long.

@@ -5,14 +5,16 @@ use super::errors::Threshold;
 use super::ids::{ids, refused};
 use super::line::Level;
 use super::program::of_program;
+use super::rows::{innermost_row, is_specific, outer_row};
+use super::whole::whole;
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::order::explanations;
+use crate::checks::quote::quote;
 use crate::checks::report::{CheckReport, Status};
-use crate::log_lines::{self, LogLine, TELLING};
-use quake_formats::yaml::shorten;
+use crate::log_lines::{self, LogLine};
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -175,37 +177,6 @@ fn hits<'a>(log: &'a Log<'a>, threshold: Threshold) -> Vec<Hit<'a>> {
     hits
 }
 
-/// A row that knows the beginning of a chain of errors of which a check knows only the end: it says what the error is for.
-fn outer_row(line: &str) -> Option<&'static LogLine> {
-    log_lines::sourced(line).filter(|row| is_specific(row) && row.length() >= TELLING)
-}
-
-/// What is known of a line: of a chain of errors the innermost, and a row that says what to do before one that leaves it to
-/// the line.
-fn innermost_row(line: &str) -> Option<&'static LogLine> {
-    let rows: Vec<&'static LogLine> = log_lines::fitting(line).collect();
-    let row = *rows.iter().max_by_key(|row| row.length())?;
-    let within = rows
-        .iter()
-        .filter(|other| is_specific(other) && !other.from.is_empty());
-    let inner = within
-        .filter(|other| other.start(line) > row.end(line))
-        .max_by_key(|other| other.start(line));
-    if let Some(inner) = inner {
-        return Some(inner);
-    }
-    if !is_in_line(row.fix) {
-        return Some(row);
-    }
-    let others = rows
-        .iter()
-        .filter(|other| !is_in_line(other.fix) && !other.general && other.length() >= TELLING);
-    others
-        .max_by_key(|other| other.length())
-        .copied()
-        .or(Some(row))
-}
-
 /// A check that fails and quotes a log, but does not say what the line means, learns it.
 fn name_the_cause(finding: &mut Finding, area: &str) {
     let quoted = finding.evidence.iter().rev();
@@ -243,9 +214,10 @@ fn name_by_lines(finding: &mut Finding, found: &mut [Hit<'_>]) {
         return;
     };
     let mut named = finding.clone().by(Certainty::Likely);
-    named.summary = format!("{}: {}", finding.summary, hit.row.means);
-    named.fix = format!("{}; {}", fix_of(hit), finding.fix);
-    *finding = named.seen(&hit.log.name, shorten(hit.line, QUOTED));
+    let (means, fix) = said(hit);
+    named.summary = format!("{}: {means}", finding.summary);
+    named.fix = format!("{fix}; {}", finding.fix);
+    *finding = named.seen(&hit.log.name, quote(&whole(hit.log.lines, hit.at), QUOTED));
 }
 
 /// Adds to a finding what known lines say of the same thing.
@@ -256,30 +228,30 @@ fn enrich(finding: &mut Finding, found: &[Hit<'_>]) {
         let is_quoted = quoted
             .clone()
             .any(|piece| piece.value.contains(&start_of(hit.line)));
-        !is_quoted && !finding.summary.contains(hit.row.means)
+        !is_quoted && !finding.summary.contains(&said(hit).0)
     });
     let said: Vec<(String, String)> = new
         .take(MOST)
-        .map(|hit| {
-            (
-                hit.log.name.clone(),
-                format!(
-                    "{} ({}: {})",
-                    shorten(hit.line, QUOTED),
-                    hit.row.means,
-                    fix_of(hit)
-                ),
-            )
-        })
+        .map(|hit| (hit.log.name.clone(), quoted(hit)))
         .collect();
     for (name, text) in said {
         *finding = finding.clone().seen(&name, text);
     }
 }
 
-/// What to do about a known line, with the unit that it names.
-fn fix_of(hit: &Hit<'_>) -> String {
-    hit.row.fix.replace("UNIT", &hit.log.name)
+/// What a known line means and what to do about it, with the unit that logs it.
+fn said(hit: &Hit<'_>) -> (String, String) {
+    let (means, fix) = hit.row.filled(hit.line);
+    (means, fix.replace("UNIT", &hit.log.name))
+}
+
+/// A known line beside others, with what it means.
+fn quoted(hit: &Hit<'_>) -> String {
+    let (means, fix) = said(hit);
+    format!(
+        "{} ({means}: {fix})",
+        quote(&whole(hit.log.lines, hit.at), QUOTED)
+    )
 }
 
 /// A check that saw nothing wrong, or nothing at all, takes over what the lines say. Where it `explains` what failed, one line
@@ -292,7 +264,9 @@ fn take_over(one: &mut CheckReport, mut hits: Vec<Hit<'_>>, explains: bool) {
         1 => "logged it".to_owned(),
         count => format!("logged it {count} times"),
     };
-    let means = meaning(first.row.means, first.row.fix, first.line);
+    let (means, fix) = said(first);
+    let line = whole(first.log.lines, first.at);
+    let means = meaning(&means, &fix, &line);
     let is_wrapped = log_lines::find(first.line) != Some(first.row);
     let ids = match ids(first.line, &means) {
         none if none.is_empty() && (is_wrapped || ends_with_more(first, &means)) => {
@@ -300,18 +274,12 @@ fn take_over(one: &mut CheckReport, mut hits: Vec<Hit<'_>>, explains: bool) {
         }
         ids => ids,
     };
-    let (means, fix) = refused(first.line, means, fix_of(first));
+    let (means, fix) = refused(first.line, means, fix);
     let summary = format!("{means}{ids} ({} {often})", first.log.name);
-    let mut finding = Finding::new(summary, fix).seen(&first.log.name, shorten(first.line, QUOTED));
+    let mut finding = Finding::new(summary, fix).seen(&first.log.name, quote(&line, QUOTED));
     finding = finding.by(Certainty::Likely);
     for hit in &hits[1..] {
-        let text = format!(
-            "{} ({}: {})",
-            shorten(hit.line, QUOTED),
-            hit.row.means,
-            fix_of(hit)
-        );
-        finding = finding.seen(&hit.log.name, text);
+        finding = finding.seen(&hit.log.name, quoted(hit));
     }
     // What the host itself reached, a pod alone does not reach.
     let is_of_pod =
@@ -349,12 +317,6 @@ fn ends_with_more(hit: &Hit<'_>, means: &str) -> bool {
     let rest = hit.line.get(end..).unwrap_or_default();
     let is_error = |text: &str| ERRORS.iter().any(|word| text.contains(word));
     is_error(rest) && is_error(&inner) && !means.contains(&inner)
-}
-
-/// Whether a row says by itself what its lines mean.
-fn is_specific(row: &LogLine) -> bool {
-    const FEWEST: usize = 16;
-    !row.general && row.length() >= FEWEST && !is_in_line(row.fix)
 }
 
 /// Whether a line is the reason of what failed: the last one, or one of late where its check `explains` the failure.

@@ -6,10 +6,13 @@ mod errors;
 mod ids;
 mod known;
 mod line;
+mod missing;
 mod program;
+mod rows;
 #[cfg(test)]
 mod tests;
 mod warnings;
+mod whole;
 
 use super::check::{Check, Finding, Severity, Source, Verdict};
 use super::exec_format::emptied;

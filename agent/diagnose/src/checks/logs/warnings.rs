@@ -4,8 +4,8 @@ use super::collected::Log;
 use super::line::{Level, shape};
 use crate::checks::check::{Certainty, Finding};
 use crate::checks::innermost::innermost;
+use crate::checks::quote::quote;
 use crate::log_lines;
-use quake_formats::yaml::shorten;
 use std::collections::BTreeMap;
 
 /// So many of one kind are no accident. A guess: healthy nodes log fewer that say that something failed.
@@ -93,10 +93,10 @@ pub(super) fn repeated(logs: &[Log<'_>]) -> Option<(Finding, usize)> {
         ),
     )
     .by(Certainty::Possible)
-    .seen(&log.name, shorten(line, 300));
+    .seen(&log.name, quote(line, 300));
     let others = many[1..].iter().take(2);
     let finding = others.fold(finding, |finding, ((number, _), (_, line))| {
-        finding.seen(&logs[*number].name, shorten(line, 300))
+        finding.seen(&logs[*number].name, quote(line, 300))
     });
     // What nobody knows is no cause.
     Some((finding, 0))

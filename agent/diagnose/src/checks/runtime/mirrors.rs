@@ -4,9 +4,9 @@ use super::configuration::{Reading, read};
 use super::is_containerd;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
+use crate::checks::quote::quote;
 use crate::checks::read_error::read_error;
 use quake_formats::syntax;
-use quake_formats::yaml::shorten;
 use quake_model::facts::{ReachSeen, Reached, Seen, Unseen};
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             ),
         );
         return match line {
-            Some(line) => finding.seen("journal", shorten(line, 300)).fail(),
+            Some(line) => finding.seen("journal", quote(line, 300)).fail(),
             None => finding.warn(),
         };
     }

@@ -4,8 +4,8 @@
 use super::is_containerd;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::Node;
+use crate::checks::quote::quote;
 use crate::checks::stage;
-use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 
@@ -75,7 +75,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     .by(Certainty::Likely)
     .or_else("a disk or a network file system that does not answer: ps -eo stat,pid,wchan,comm | grep ^D")
     .seen("times", lines.len())
-    .seen("journal", shorten(last, 400))
+    .seen("journal", quote(last, 400))
     .fail()
 }
 

@@ -4,7 +4,7 @@ use crate::checks::check::{Certainty, Finding};
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::quoted;
 use crate::checks::node::Node;
-use quake_formats::yaml::shorten;
+use crate::checks::quote::quote;
 
 /// How containerd answers what none of its plugins serves.
 const UNSERVED: &str = "unknown service runtime.v1";
@@ -51,7 +51,7 @@ pub(super) fn finding(node: &Node<'_>, unit: &str, error: &str) -> Option<Findin
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(line, QUOTED))
+            .seen("journal", quote(line, QUOTED))
             .seen("answer", error),
     )
 }

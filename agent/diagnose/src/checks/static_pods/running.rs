@@ -9,10 +9,10 @@ use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::logs::{is_error, last_error, last_word};
 use crate::checks::named;
 use crate::checks::node::Node;
+use crate::checks::quote::quote;
 use crate::checks::stage;
 use crate::log_lines;
 use quake_formats::journal::latest;
-use quake_formats::yaml::shorten;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 
@@ -152,7 +152,7 @@ fn unstarted(node: &Node<'_>, component: &str) -> Finding {
     );
     let finding = finding.by(certainty);
     match line {
-        Some(line) => finding.seen("journal", shorten(line, QUOTED)),
+        Some(line) => finding.seen("journal", quote(line, QUOTED)),
         None => finding,
     }
 }
