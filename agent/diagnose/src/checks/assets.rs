@@ -10,6 +10,7 @@ use quake_model::fault::Code;
 use quake_model::phase::Phase;
 use std::collections::BTreeSet;
 
+mod loader;
 mod programs;
 
 pub(super) const CHECKS: &[Check] = &[

@@ -65,6 +65,7 @@ pub(super) fn links(checks: &[CheckReport]) -> Vec<Link> {
     links.extend(held_up(checks));
     links.extend(killed_by_lists(checks));
     links.extend(without_services(checks));
+    links.extend(super::host_links::links(checks));
     for effect in &failed {
         let is_root = explained[effect].is_disjoint(&failed);
         if !is_root || linked.contains(effect) || !is_symptom(&checks[*effect]) {

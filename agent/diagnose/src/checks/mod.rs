@@ -40,6 +40,7 @@ mod etcd;
 mod exec_format;
 mod hop_limit;
 mod host;
+mod host_links;
 mod iam;
 mod identity;
 mod images;

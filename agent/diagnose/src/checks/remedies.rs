@@ -2,6 +2,7 @@
 //! without hints at checks that hold.
 
 use super::check::{Check, Finding};
+use super::host::without_modprobe;
 use super::identity::own_id;
 use super::kubelet::kubeconfig;
 use super::named::{setter, with_resolver};
@@ -107,6 +108,9 @@ impl<'a> Remedies<'a> {
         }
         if let Some(file) = setter(&fix, &self.node.survey().texts) {
             fix = format!("{fix}; {file}");
+        }
+        if let Some(better) = without_modprobe(&fix, self.node) {
+            fix = better;
         }
         finding.fix = fix;
     }

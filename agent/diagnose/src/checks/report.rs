@@ -148,7 +148,9 @@ pub fn judge(chosen: &[Check], survey: &Survey) -> Report {
     }
     let links = links(&checks);
     for link in &links {
-        checks[link.cause].status = Status::Fail;
+        if checks[link.effect].status == Status::Fail {
+            checks[link.cause].status = Status::Fail;
+        }
     }
     let ranked = rank(chosen, &found(&checks, &node), &blamed, &links);
     for one in &ranked {

@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 const AREAS: &[&[Check]] = &[
     net::DROPS,
     time::CHECKS,
+    services::TARGET,
     host::SYSTEM,
     host::KERNEL,
     host::SYSCTL,

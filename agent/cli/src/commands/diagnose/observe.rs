@@ -1,7 +1,7 @@
 //! Takes the survey that the checks need: of this machine, each look beside the others and under its own limit, or of
 //! a tree that was captured earlier.
 
-use super::journals::{JOURNALS, LINES};
+use super::journals::{JOURNALS, LINES, SPACES, UNITS};
 use super::services::{self, Services};
 use super::targets;
 use crate::args::diagnose::DiagnoseArguments;
@@ -29,42 +29,6 @@ use quake_volumes::volume_at;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
-
-/// Units that are looked at on any node; those of hooks come from their files.
-const UNITS: &[&str] = &[
-    "quake-agent.service",
-    "kubelet.service",
-    "containerd.service",
-    "docker.service",
-    "docker.socket",
-    "kops-configuration.service",
-    "protokube.service",
-    "systemd-resolved.service",
-    "systemd-timesyncd.service",
-    "chrony.service",
-    "chronyd.service",
-    "firewalld.service",
-    "ufw.service",
-    "NetworkManager.service",
-    "nm-cloud-setup.service",
-    "nm-cloud-setup.timer",
-    "systemd-networkd.service",
-    "multipathd.service",
-    "amazon-efs-mount-watchdog.service",
-];
-
-/// Where a node's filesystems are that fill up.
-const SPACES: &[&str] = &[
-    "/",
-    "/var",
-    "/var/lib/quake-agent",
-    "/var/lib/containerd",
-    "/var/lib/docker",
-    "/var/lib/kubelet",
-    "/var/log",
-    "/run",
-    "/tmp",
-];
 
 /// Surveys what `chosen` needs.
 pub(super) async fn observe(

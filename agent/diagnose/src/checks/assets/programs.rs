@@ -2,6 +2,7 @@
 
 use super::super::check::{Finding, Verdict};
 use super::super::node::Node;
+use super::loader;
 use quake_model::facts::{EntryKind, Unseen};
 use quake_model::phase::Phase;
 
@@ -60,6 +61,9 @@ const FOLDERS: &[&str] = &[
 ];
 
 pub(super) fn binaries(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(finding) = loader::refused(node) {
+        return finding.fail();
+    }
     let expected = node.expected()?;
     if FOLDERS.iter().all(|folder| node.list(folder).is_empty()) {
         return Err(Unseen::NotTaken(

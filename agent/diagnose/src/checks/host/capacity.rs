@@ -1,6 +1,6 @@
 //! Checks of how much the machine has: processors, memory, swap, the kernel's limits.
 
-use super::{kernel_log, killed, largest, limits};
+use super::{kernel_log, killed, largest, limits, tmpfs};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_setting, runs_kubernetes};
 use crate::checks::meminfo;
@@ -152,7 +152,8 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));
     };
     let is_short = available < (100 * KIB_PER_MIB).max(total / 20);
-    if let Some(finding) = huge_pages(node, text, total).filter(|_| is_short) {
+    let taken = huge_pages(node, text, total).or_else(|| files_in_memory(node, text, total));
+    if let Some(finding) = taken.filter(|_| is_short) {
         return finding.warn();
     }
     if available >= (100 * KIB_PER_MIB).min(total / 10) {
@@ -214,6 +215,34 @@ fn huge_pages(node: &Node<'_>, text: &str, total: u64) -> Option<Finding> {
         format!(
             "sysctl -w {KEY}=0 gives them back; take {KEY} out of its file in /etc/sysctl.d (or hugepages= out of the kernel's command line); then: systemctl restart kubelet.service"
         ),
+    ))
+}
+
+/// The finding where files in memory take much of it (`Shmem` of proc(5): tmpfs and shared memory).
+fn files_in_memory(node: &Node<'_>, text: &str, total: u64) -> Option<Finding> {
+    /// A larger share of the memory than this is no accident.
+    const SHARE: u64 = 3;
+    let shared = meminfo::number(text, "Shmem")?;
+    let available = meminfo::number(text, "MemAvailable")? / KIB_PER_MIB;
+    let all = total / KIB_PER_MIB;
+    let left = format!("{available} of {all} MiB of memory are available");
+    if let Some(found) = tmpfs::largest(node) {
+        let summary = format!(
+            "{left}, and files in {} hold much of the rest: {}",
+            found.path,
+            found.what()
+        );
+        return Some(Finding::new(summary, found.fix(node)));
+    }
+    if shared < total / SHARE || largest::of_host(node, total).is_some() {
+        return None;
+    }
+    Some(Finding::new(
+        format!(
+            "{left}: {} MiB are files in memory or shared memory (Shmem), which belong to no single process",
+            shared / KIB_PER_MIB
+        ),
+        "df -h -t tmpfs shows the filesystems in memory, ipcs -mp the shared memory and whose it is: delete what nobody needs there, or stop its program; volumes of pods with medium: Memory want a sizeLimit",
     ))
 }
 

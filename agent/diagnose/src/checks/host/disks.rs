@@ -27,7 +27,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         severity: Severity::Critical,
         tags: &["disk"],
         sources: &[Source::Spaces],
-        because: &["host.mounts"],
+        because: &[],
         why: "assets, images and logs cannot be written, and kubelet evicts pods when less than a tenth is free",
         remedy: "grow the volume, or free space: journalctl --vacuum-size=200M, crictl rmi --prune, quake-agent store gc",
         judge: disk_space,

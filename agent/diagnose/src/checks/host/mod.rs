@@ -26,6 +26,7 @@ mod services;
 mod space;
 mod sysctl;
 mod system;
+mod tmpfs;
 mod trust;
 mod versions;
 
@@ -41,7 +42,7 @@ pub(super) use mounts::CHECKS as MOUNTS;
 pub(super) use packages::CHECKS as PACKAGES;
 pub(super) use security::CHECKS as SECURITY;
 pub(super) use services::CHECKS as SERVICES;
-pub(super) use sysctl::CHECKS as SYSCTL;
+pub(super) use sysctl::{CHECKS as SYSCTL, without_modprobe};
 pub(super) use system::CHECKS as SYSTEM;
 pub(super) use trust::CHECKS as TRUST;
 pub(super) use versions::CHECKS as VERSIONS;

@@ -4,20 +4,37 @@ use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
 
-pub(in crate::checks) const CHECKS: &[Check] = &[Check {
-    id: "host.mounts",
-    title: "what /etc/fstab asks for is mounted, and the node's directories are on disks",
-    severity: Severity::Warning,
-    tags: &["disk"],
-    sources: &[Source::Files],
-    because: &[],
-    why: "without its mount a program writes to the disk below, which is smaller or has other data",
-    remedy: "mount -a says what is wrong with a line of /etc/fstab; lsblk -f shows the devices and their UUIDs",
-    judge,
-}];
+pub(in crate::checks) const CHECKS: &[Check] = &[
+    Check {
+        id: "host.mounts",
+        title: "what /etc/fstab asks for is mounted, and the node's directories are on disks",
+        severity: Severity::Warning,
+        tags: &["disk"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "without its mount a program writes to the disk below, which is smaller or has other data",
+        remedy: "mount -a says what is wrong with a line of /etc/fstab; lsblk -f shows the devices and their UUIDs",
+        judge,
+    },
+    // No other check follows from it: no program of a running node reads there.
+    Check {
+        id: "host.boot-mounts",
+        title: "the partitions of the boot loader are mounted",
+        severity: Severity::Info,
+        tags: &["disk", "boot"],
+        sources: &[Source::Files],
+        because: &[],
+        why: "an update of the kernel or of the boot loader then writes to a place that no boot reads",
+        remedy: "mount /boot/efi says why; lsblk -f shows the devices and their UUIDs",
+        judge: of_boot_loader,
+    },
+];
+
+/// Where the partitions of the boot loader are: only an update of the kernel writes there.
+const OF_BOOT_LOADER: &[&str] = &["/boot", "/boot/efi", "/boot/firmware", "/efi"];
 
 fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
-    let mounts = node.mounts()?;
+    node.mounts()?;
     if let Some(finding) = not_of_a_disk(node)? {
         return finding.warn();
     }
@@ -26,11 +43,7 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let table = node.text("/etc/fstab")?.unwrap_or_default();
     let lines: Vec<Line<'_>> = table.lines().filter_map(read).collect();
-    let lacking = lines.iter().find(|line| {
-        let mut mounts = mounts.iter();
-        !mounts.any(|mount| mount.facts.target.trim_end_matches('/') == line.target)
-    });
-    if let Some(line) = lacking {
+    if let Some(line) = lacking(node, &lines, false)? {
         return lacks(line).warn();
     }
     match lines
@@ -41,6 +54,32 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         Some(finding) => finding.advice().warn(),
         None => Verdict::ok("all that is asked for is mounted"),
     }
+}
+
+fn of_boot_loader(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    let table = node.text("/etc/fstab")?.unwrap_or_default();
+    let lines: Vec<Line<'_>> = table.lines().filter_map(read).collect();
+    match lacking(node, &lines, true)? {
+        Some(line) => lacks(line).advice().warn(),
+        None => Verdict::ok("all that are asked for are mounted"),
+    }
+}
+
+/// The first line that is not mounted, of the boot loader's partitions or of the others.
+fn lacking<'l, 'a>(
+    node: &Node<'_>,
+    lines: &'l [Line<'a>],
+    of_boot: bool,
+) -> Result<Option<&'l Line<'a>>, Unseen> {
+    let mounts = node.mounts()?;
+    let is_mounted = |line: &Line<'_>| {
+        let mut mounts = mounts.iter();
+        mounts.any(|mount| mount.facts.target.trim_end_matches('/') == line.target)
+    };
+    let mut of_kind = lines
+        .iter()
+        .filter(|line| OF_BOOT_LOADER.contains(&line.target) == of_boot);
+    Ok(of_kind.find(|line| !is_mounted(line)))
 }
 
 /// A disk by the number that the kernel gave it at this boot (flatcar/Flatcar issue 1845).
@@ -222,6 +261,15 @@ mod tests {
             let survey = tree(&[("/etc/fstab", fstab), ("/proc/self/mountinfo", &table)]);
             proves(id, &survey, status, says);
         }
+    }
+
+    #[test]
+    fn a_partition_of_the_boot_loader_explains_nothing() {
+        let fstab = "UUID=0a1b /boot/efi vfat defaults 0 0\n";
+        let survey = tree(&[("/etc/fstab", fstab), ("/proc/self/mountinfo", ROOT)]);
+        proves("host.mounts", &survey, Status::Ok, "is mounted");
+        let words = "mounts UUID=0a1b at /boot/efi";
+        proves("host.boot-mounts", &survey, Status::Warn, words);
     }
 
     #[test]

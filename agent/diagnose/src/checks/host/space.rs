@@ -1,7 +1,7 @@
 //! `host.disk-space`: how much room filesystems have, of bytes and of inodes, and what takes it.
 
 use super::growth::{all_images_are_used, root_volume_fix, ungrown};
-use super::largest_logs;
+use super::{largest_logs, tmpfs};
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::free_space::{SCARCE, scarce, share_free};
 use crate::checks::kubelet::{entry, quantity};
@@ -33,6 +33,11 @@ pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
         false => "has almost no free inodes",
     };
     let full = format!("{} {what}: {percent:.1} % is free", space.path);
+    let in_memory = tmpfs::of(node, space).filter(|_| is_of_bytes(space));
+    if let Some(found) = in_memory.filter(|_| largest_file(node, space).is_none()) {
+        let finding = Finding::new(format!("{full}; {}", found.what()), found.fix(node));
+        return scarce(finding, space);
+    }
     let (full, tidy) = what_fills(node, space, full);
     let finding = match ungrown(node, space).filter(|_| is_of_bytes(space)) {
         Some(small) => Finding::new(
@@ -162,7 +167,9 @@ fn tidy(space: &SpaceFacts) -> String {
     let path = &space.path;
     match path.as_str() {
         "/run" => "du -xh -d2 /run | sort -h | tail shows what fills it (a journal without a disk: journalctl --vacuum-size=50M); mount -o remount,size=50% /run".to_owned(),
-        "/tmp" => "du -xh -d2 /tmp | sort -h | tail shows what fills it; systemd-tmpfiles --clean".to_owned(),
+        "/tmp" => "du -xh -d2 /tmp | sort -h | tail shows what fills it; systemd-tmpfiles --clean removes what is older than ten days".to_owned(),
+        // What auditd does where it has too little is its own affair (`services.target`).
+        "/var/log/audit" => "mkdir -p /var/tmp/audit && mv /var/log/audit/audit.log.* /var/tmp/audit/; set max_log_file_action = rotate in /etc/audit/auditd.conf, then: service auditd restart".to_owned(),
         "/boot" => "apt-get autoremove --purge, or dnf remove --oldinstallonly, removes old kernels".to_owned(),
         _ if !is_of_bytes(space) => format!(
             "du --inodes -xd4 {path} | sort -n | tail shows which directory has the many files; {ALL}"

@@ -6,6 +6,7 @@ mod kill_mode;
 mod masked;
 mod shutdown;
 mod stale;
+mod target;
 mod units;
 
 #[cfg(test)]
@@ -15,4 +16,5 @@ pub(super) use drop_ins::CHECKS as DROP_INS;
 pub(super) use files::CHECKS as FILES;
 pub(super) use shutdown::CHECKS as SHUTDOWN;
 pub(super) use stale::CHECKS as STALE;
+pub(super) use target::CHECKS as TARGET;
 pub(super) use units::CHECKS as UNITS;

@@ -1,6 +1,6 @@
 //! Settings of the kernel that do harm, one row each.
 
-use super::set;
+use super::value;
 use crate::checks::node::Node;
 
 /// A setting, which values do harm, what they do, and which value to set. Sources: Linux, Documentation/admin-guide/sysctl
@@ -48,8 +48,8 @@ fn first(range: &str) -> Option<u32> {
 
 /// Whether no port is kept for programs that ask for it (ip-sysctl, `ip_local_reserved_ports`).
 fn reserves_nothing(node: &Node<'_>) -> bool {
-    let set = set(node, "net.ipv4.ip_local_reserved_ports");
-    set.is_none_or(|set| set.value.is_empty())
+    let reserved = value(node, "net.ipv4.ip_local_reserved_ports");
+    reserved.is_none_or(|ports| ports.is_empty())
 }
 
 /// Whether the host forwards now: where it does not, `net.settings` says so.
