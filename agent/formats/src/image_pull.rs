@@ -115,6 +115,11 @@ const REASONS: &[KnownLine] = &[
         fix: "write the present ones into the proxy's URL (/etc/environment), then: systemctl restart containerd.service",
     },
     KnownLine {
+        parts: &["lookup ", ":53: i/o timeout"],
+        means: "the registry's name does not resolve: the name server gives no answer",
+        fix: "quake-agent diagnose --only dns; getent hosts <registry>",
+    },
+    KnownLine {
         parts: &["i/o timeout"],
         means: "the registry does not answer",
         fix: "routes, NAT, security groups and the proxy: curl -v https://<registry>/v2/",

@@ -6,16 +6,17 @@ use super::images_credentials::{WITHOUT_CREDENTIALS, unmatched};
 use super::innermost::meaning;
 use super::named::completed;
 use super::node::Node;
+use super::quote::quote;
 use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
 use crate::log_lines;
 use hosts::{closed_endpoint, elsewhere};
 use quake_formats::image_pull::{image_in, is_pull, reason};
 use quake_formats::journal::Reason;
-use quake_formats::yaml::shorten;
 use quake_model::facts::Unseen;
 use quake_model::phase::Phase;
 use quake_model::pod_networks::of_word;
+use refused::refused;
 
 pub(super) const CHECKS: &[Check] = &[
     Check {
@@ -86,11 +87,11 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .iter()
         .filter_map(|unit| journals.get(*unit))
         .flat_map(|lines| lines.iter().rev());
-    let there = node
-        .survey()
-        .runtime
-        .ok()
-        .and_then(|runtime| runtime.images.as_ref());
+    let runtime = node.survey().runtime.ok();
+    let there = runtime.and_then(|runtime| runtime.images.as_ref());
+    if let Some(verdict) = there.and_then(|there| refused(node, there)) {
+        return verdict;
+    }
     let needed = needed(node)?;
     let mut lines: Vec<&String> = lines.filter(|line| is_pull(line)).collect();
     // A line that names its image says more than the one in which kubelet repeats it for the pod.
@@ -107,8 +108,7 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         if let Some(finding) = image.and_then(|image| of_sandbox(node, line, image)) {
             return finding.fail();
         }
-        let unmatched = image.and_then(|image| unmatched(node, line, image));
-        if let Some(finding) = unmatched {
+        if let Some(finding) = image.and_then(|image| unmatched(node, line, image)) {
             return finding.warn();
         }
         let Some(reason) = reason(line).map(|reason| rather(reason, &lines)) else {
@@ -193,11 +193,11 @@ fn of_sandbox(node: &Node<'_>, line: &str, image: &str) -> Option<Finding> {
         format!("ctr -n k8s.io images pull --user \"{user}\" {image}; ctr -n k8s.io images label {image} io.cri-containerd.pinned=pinned keeps kubelet from removing it; for good name a sandbox image that wants no login (registry.k8s.io/pause) in containerd's configuration; the node's role and the images of pods are right"),
     )
     .by(Certainty::Likely)
-    .seen("journal", shorten(line, QUOTED));
+    .seen("journal", quote(line, QUOTED));
     let removal = |line: &&String| line.contains("ImageDelete event") && line.contains(image);
     let removed = node.journal("containerd.service").iter().rfind(removal);
     Some(match removed {
-        Some(line) => finding.seen("removed", shorten(line, QUOTED)),
+        Some(line) => finding.seen("removed", quote(line, QUOTED)),
         None => finding,
     })
 }
@@ -222,7 +222,7 @@ fn of_inspection(reason: &Reason<'_>, what: &str) -> Option<Finding> {
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(reason.line, QUOTED)),
+            .seen("journal", quote(reason.line, QUOTED)),
     )
 }
 
@@ -256,7 +256,7 @@ fn of_any_table(
     Some(
         finding
             .by(Certainty::Likely)
-            .seen("journal", shorten(line, QUOTED)),
+            .seen("journal", quote(line, QUOTED)),
     )
 }
 
@@ -343,5 +343,6 @@ fn whole_name(image: &str) -> String {
 }
 
 mod hosts;
+mod refused;
 #[cfg(test)]
 mod tests;

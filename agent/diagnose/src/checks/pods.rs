@@ -4,9 +4,10 @@ use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::innermost::{innermost, meaning};
 use super::logs::last_error;
 use super::node::Node;
+use super::quote::quote;
 use super::stage;
 use super::static_pods::known_in;
-use quake_formats::yaml::shorten;
+use crate::log_lines;
 use quake_model::facts::{PodSeen, Unseen};
 use quake_model::phase::Phase;
 use quake_model::pod_networks::of_pod;
@@ -30,6 +31,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
         "identity.metadata",
         "identity.hop-limit",
         "runtime.alive",
+        "runtime.cdi",
         "kubelet.alive",
         "apiserver.alive",
         "net.api-server",
@@ -69,9 +71,54 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         is_bad && pod.restarts >= MANY && !goes_on(pod)
     });
     match ended {
-        Some(pod) => broken(pod).warn(),
+        Some(pod) => not_started(node, pod).unwrap_or_else(|| broken(pod)).warn(),
         None => Verdict::ok(format!("{} containers", own.len())),
     }
+}
+
+/// The exit status that containerd gives a container which it could not start (`internal/cri/server/container_start.go`).
+const NOT_STARTED: i32 = 128;
+
+/// What kubelet and the runtime say of such a container.
+const REFUSALS: &[&str] = &[
+    "RunContainerError",
+    "StartError",
+    "failed to create containerd task",
+    "OCI runtime create failed",
+];
+
+/// A container that never ran: its log says nothing of why, and the runtime's answer does.
+fn not_started(node: &Node<'_>, pod: &PodSeen) -> Option<Finding> {
+    let is_so = pod.exit_code == Some(NOT_STARTED) || REFUSALS.contains(&pod.reason.as_str());
+    let mut lines = node.journal("kubelet.service").iter().rev();
+    let is_answer = |line: &&String| {
+        line.contains(&pod.name)
+            && line.contains(&pod.container)
+            && REFUSALS.iter().any(|words| line.contains(words))
+    };
+    let line = lines.find(is_answer).filter(|_| is_so)?;
+    let known = log_lines::most_exact(line);
+    let why = match known {
+        Some(row) => meaning(row.means, row.fix, line),
+        None => innermost(line),
+    };
+    let first = known.map_or("correct what the runtime's answer names", |row| row.fix);
+    let finding = Finding::new(
+        format!(
+            "{} of {} cannot be started ({} times): {why}",
+            pod.container,
+            pod.name,
+            pod.restarts + 1
+        ),
+        format!(
+            "{first}; its own log is empty: journalctl -b -u containerd.service has the whole answer"
+        ),
+    );
+    Some(
+        finding
+            .by(Certainty::Likely)
+            .seen("journal", quote(line, 400)),
+    )
 }
 
 /// A container that ends again and again, and why, as far as its log or its exit status tells.
@@ -93,9 +140,7 @@ fn broken(pod: &PodSeen) -> Finding {
     }
     if let Some(line) = logs().find_map(|log| last_error(log)) {
         let finding = Finding::new(format!("{how}: {}", innermost(line)), more);
-        return finding
-            .by(Certainty::Likely)
-            .seen("log", shorten(line, 300));
+        return finding.by(Certainty::Likely).seen("log", quote(line, 300));
     }
     let (why, fix) = match (pod.reason.as_str(), pod.exit_code) {
         ("OOMKilled", _) => (
@@ -140,6 +185,19 @@ mod tests {
             "F1122 03:57:00.1 1 main.go:99] \"Failed to start driver\" err=\"no flux\"".to_owned(),
         ];
         node.assert(id, Status::Warn, "no flux");
+    }
+
+    #[test]
+    fn the_runtimes_answer_says_why_a_container_does_not_start() {
+        let mut node = Sample::worker();
+        let pod = node.pod("gpu-plugin", "exited");
+        (pod.exit_code, pod.restarts) = (Some(128), 9);
+        let name = pod.name.clone();
+        let line = format!(
+            r#"E1121 03:20:00.1 1 pod_workers.go:1301] "Error syncing pod, skipping" err="failed to \"StartContainer\" for \"gpu-plugin\" with RunContainerError: \"failed to create containerd task: OCI runtime create failed: open /x/y: no such flux\"" pod="kube-system/{name}""#
+        );
+        node.journal("kubelet.service", &[&line]);
+        node.assert("pods.system", Status::Warn, "open /x/y: no such flux");
     }
 
     #[test]

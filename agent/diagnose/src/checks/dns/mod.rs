@@ -4,6 +4,7 @@ mod hosts_file;
 mod names;
 mod published;
 mod resolvers;
+mod stub;
 mod wildcard;
 
 #[cfg(test)]

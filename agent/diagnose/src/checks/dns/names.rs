@@ -1,6 +1,7 @@
 //! The check of the names that the node needs.
 
 use super::published::PUBLISHED;
+use super::stub;
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{NameSeen, Reached, Unseen};
@@ -48,6 +49,7 @@ fn names(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .collect();
     if let Some(first) = lost.first() {
         let finding = of_foreign(node, seen, first)
+            .or_else(|| of_stub(node, first))
             .unwrap_or_else(|| unresolved(seen, first, &lost, own.len()));
         return finding.fail();
     }
@@ -145,6 +147,22 @@ fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Fin
             .seen("file", "/etc/resolv.conf")
             .seen("nameserver", servers)
     })
+}
+
+/// The finding where only the stub on this host gives no answer: the VPC's name server does.
+fn of_stub(node: &Node<'_>, first: &NameSeen) -> Option<Finding> {
+    let silent = stub::silent(node)?;
+    let (name, program, stub, upstream) =
+        (&first.name, silent.program, silent.stub, silent.upstream);
+    let finding = Finding::new(
+        format!(
+            "{name} does not resolve: {program} ({stub}) gives no answer, and {upstream} answers when it is asked directly"
+        ),
+        format!(
+            "mend {program} on this host: dns.resolvers says how; dig @{stub} {name}; dig @{upstream} {name}"
+        ),
+    );
+    Some(finding.by(Certainty::Possible))
 }
 
 /// The name servers that told kubelet that a name does not exist (Go's `net`, `dnsclient_unix.go`).

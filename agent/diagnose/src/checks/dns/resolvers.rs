@@ -1,12 +1,12 @@
 //! The check of the node's name servers.
 
-use super::wildcard;
+use super::{stub, wildcard};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{
     kubelet_setting, kubernetes_minor, running_minor, runs_kubernetes,
 };
 use crate::checks::node::Node;
-use quake_formats::yaml::shorten;
+use crate::checks::quote::quote;
 use quake_model::facts::{ActiveState, EntryKind, Unseen};
 use std::collections::BTreeSet;
 
@@ -15,7 +15,13 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     title: "the node has one to three name servers",
     severity: Severity::Critical,
     tags: &["dns"],
-    sources: &[Source::Files, Source::Units, Source::Runtime, Source::Node],
+    sources: &[
+        Source::Files,
+        Source::Units,
+        Source::Runtime,
+        Source::Node,
+        Source::Names,
+    ],
     because: &["net.links", "host.jobs"],
     why: "without a server no name resolves; programs ignore the fourth server and the seventh search domain",
     remedy: "fix the VPC's DHCP options, or the program that writes /etc/resolv.conf: systemd-resolved, NetworkManager, cloud-init",
@@ -31,7 +37,7 @@ pub(super) const BEHIND_STUB: &str = "/run/systemd/resolve/resolv.conf";
 /// What resolv.conf says.
 #[derive(Default)]
 pub(super) struct Resolvers<'a> {
-    servers: Vec<&'a str>,
+    pub(super) servers: Vec<&'a str>,
     pub(super) domains: Vec<&'a str>,
 }
 
@@ -91,7 +97,7 @@ fn stale(node: &Node<'_>) -> Option<Finding> {
             format!("kubectl -n {namespace} delete pod {name}, and all pods with dnsPolicy: Default that are as old; or name the server in the Corefile (forward . {}); the host's resolver is right", servers[0]),
         )
         .by(Certainty::Likely)
-        .seen("log", shorten(line, 300))
+        .seen("log", quote(line, 300))
         .seen("nameserver", servers.join(", "))
     })
 }
@@ -104,6 +110,9 @@ fn resolvers(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.fail();
     }
     if let Some(finding) = wildcard::answers(node) {
+        return finding.fail();
+    }
+    if let Some(finding) = stub::finding(node) {
         return finding.fail();
     }
     let Some(text) = node.text(FILE)? else {

@@ -1,6 +1,7 @@
 //! Checks of the container runtime.
 
 mod alive;
+mod cdi;
 mod config;
 pub(super) mod configuration;
 mod groups;
@@ -92,6 +93,17 @@ pub(super) const CHECKS: &[Check] = &[
         why: "a pod whose shim hangs stays in Terminating, and kubelet's list of pods (PLEG) stands still",
         remedy: "find the shim and what it waits for; kill it if that is no disk",
         judge: shims::judge,
+    },
+    Check {
+        id: "runtime.cdi",
+        title: "the files that CDI gives containers are on the host, and of the driver that is loaded",
+        severity: Severity::Critical,
+        tags: &["containerd", "gpu", "pods"],
+        sources: &[Source::Files, Source::Journals],
+        because: &["host.packages", "host.jobs"],
+        why: "no container that asks for the device starts, and the runtime alone says why",
+        remedy: "write the specification anew after each change of the driver: nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
+        judge: cdi::judge,
     },
     Check {
         id: "runtime.others",
