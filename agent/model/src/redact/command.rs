@@ -144,7 +144,13 @@ fn plain_word(
     let mut behind = behind.filter(plain).skip(place);
     let secret = behind.next();
     // Routers say first how it is written: `md5 7 secret`.
-    let is_kind = secret.is_some_and(|it| matches!(&text[it.clone()], "0" | "5" | "6" | "7"));
+    let is_kind = secret.is_some_and(|it| {
+        let before = text[..it.start].trim_end();
+        let is_of_router = ["md5", "key", "key-string"]
+            .iter()
+            .any(|word| before.ends_with(word));
+        is_of_router && matches!(&text[it.clone()], "0" | "5" | "6" | "7")
+    });
     let written = if is_kind { behind.next() } else { None };
     written.or(secret).cloned()
 }

@@ -3,16 +3,17 @@
 /// What stands before digits within names, in small letters: `Log4j`, `oauth2Proxy`, `X11forwarding`.
 const BEFORE_DIGITS: &[&str] = &[
     "a", "aes", "amd", "arm", "argon", "asn", "auth", "av", "b", "base", "blake", "bn", "bz", "c",
-    "cap", "cbb", "cgroup", "chacha", "class", "crc", "curve", "d", "dhcp", "e", "ec", "ed",
-    "encaps", "ens", "es", "eth", "f", "float", "fp", "g", "get", "gf", "gmt", "go", "gpl", "gplv",
-    "gzip", "h", "hmac", "http", "i", "icmp", "id", "ike", "imap", "index", "int", "ip", "ipsec",
-    "ipv", "iso", "java", "js", "json", "k", "key", "kops", "l", "level", "lib", "ln", "log", "lz",
-    "m", "map", "md", "mgf", "mips", "mp", "msg", "n", "neo", "net", "nid", "node", "nvme", "o",
-    "oauth", "obj", "oct", "p", "part", "path", "pbkdf", "perl", "php", "pkcs", "point", "pop",
-    "post", "ppc", "pre", "py", "python", "q", "r", "rfc", "route", "rsa", "ruby", "rust", "s",
-    "secp", "sd", "sha", "shifted", "siphash", "sm", "sn", "sql", "ssl", "st", "step", "str", "t",
-    "tag", "tap", "tcp", "test", "tls", "toml", "ts", "tun", "txt", "u", "udp", "uint", "utc",
-    "utf", "v", "vec", "ver", "vp", "w", "web", "win", "x", "xvd", "xxh", "yaml", "z", "zstd",
+    "cap", "cbb", "cgroup", "chacha", "class", "cloud", "centos", "debian", "redis", "rhel",
+    "ubuntu", "crc", "curve", "d", "dhcp", "e", "ec", "ed", "encaps", "ens", "es", "eth", "f",
+    "float", "fp", "g", "get", "gf", "gmt", "go", "gpl", "gplv", "gzip", "h", "hmac", "http", "i",
+    "icmp", "id", "ike", "imap", "index", "int", "ip", "ipsec", "ipv", "iso", "java", "js", "json",
+    "k", "key", "kops", "l", "level", "lib", "ln", "log", "lz", "m", "map", "md", "mgf", "mips",
+    "mp", "msg", "n", "neo", "net", "nid", "node", "nvme", "o", "oauth", "obj", "oct", "p", "part",
+    "path", "pbkdf", "perl", "php", "pkcs", "point", "pop", "post", "ppc", "pre", "py", "python",
+    "q", "r", "rfc", "route", "rsa", "ruby", "rust", "s", "secp", "sd", "sha", "shifted",
+    "siphash", "sm", "sn", "sql", "ssl", "st", "step", "str", "t", "tag", "tap", "tcp", "test",
+    "tls", "toml", "ts", "tun", "txt", "u", "udp", "uint", "utc", "utf", "v", "vec", "ver", "vp",
+    "w", "web", "win", "x", "xvd", "xxh", "yaml", "z", "zstd",
 ];
 
 /// Whether a part of a word has digits among letters of both cases as names have not.

@@ -11,7 +11,8 @@ use std::ops::Range;
 /// `Name    REG_SZ    value`, where the name tells of a secret.
 pub(super) fn value_of_registry(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     const LONGEST: usize = 256;
-    let before = text[..at].trim_end_matches([' ', '\t']);
+    let before = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
+    let before = before.trim_end_matches([' ', '\t']);
     let name = before.rsplit(|c: char| c.is_whitespace()).next()?;
     let near = &text[from..text.floor_char_boundary(from + LONGEST)];
     let gap = near.len() - near.trim_start_matches([' ', '\t']).len();
@@ -104,10 +105,13 @@ pub(super) fn codes_of_card(text: &str, from: usize, found: &mut Vec<Range<usize
 pub(super) fn rejected_login(text: &str, from: usize) -> Option<Range<usize>> {
     const NEAR: usize = 256;
     let near = &text[from..text.floor_char_boundary(from + NEAR)];
-    let open = near.split('\n').next()?.find('[')?;
-    let (user, secret) = near[open..].split_once(']')?.0.split_once('/')?;
+    let line = near.split('\n').next()?;
+    let open = line.find('[')?;
+    let end = line.find("] (from").or_else(|| line.rfind(']'))?;
+    let (user, secret) = line.get(open..end)?.split_once('/')?;
     let start = from + open + user.len() + 1;
-    let is_shown = !secret.is_empty() && !secret.starts_with('<');
+    let is_shown =
+        !secret.is_empty() && !secret.starts_with("<via ") && !secret.starts_with("<no ");
     is_shown.then(|| start..start + secret.len())
 }
 

@@ -94,10 +94,10 @@ fn scrub_all(rules: &[&Rule], text: &str, found: &mut Found<'_>) -> String {
 /// Scrubs a text that is within so many others.
 fn scrub_within(rules: &[&Rule], text: &str, found: &mut Found<'_>, depth: usize) -> String {
     let text = scrub_quoted(rules, text, found, depth);
-    // What a line break splits within one record is told by what stands before its lines.
-    let text = scrub_split(rules, text, found);
-    let Some(prefixed) = Prefixed::of(&text) else {
-        return scrub_in_rounds(rules, &text, found);
+    // As a whole first: what looks like a prefix may have a secret in it.
+    let whole = scrub_in_rounds(rules, &text, found);
+    let Some(prefixed) = Prefixed::of(&whole) else {
+        return whole;
     };
     let kept = std::mem::replace(&mut found.keeps_lines, true);
     let lines = scrub_in_rounds(rules, &prefixed.lines, found);
@@ -225,7 +225,14 @@ fn scrub_split<'text>(
     found.extend(find_labelled(&unfolded.text, rules));
     let mut parts: Vec<(&'static str, Range<usize>)> = found
         .iter()
-        .flat_map(|(rule, place)| unfolded.split(place).into_iter().map(|part| (*rule, part)))
+        .flat_map(|(rule, place)| {
+            let parts = unfolded.split(place);
+            let parts = match seen.keeps_lines {
+                true => line_by_line(&text, parts),
+                false => parts,
+            };
+            parts.into_iter().map(|part| (*rule, part))
+        })
         .filter(|(_, part)| text[part.clone()].bytes().any(|b| b != b'*'))
         .collect();
     parts.sort_by_key(|(_, part)| (part.start, std::cmp::Reverse(part.end)));
