@@ -1,5 +1,6 @@
 //! Checks of the API server on a control plane.
 
+mod admission;
 mod clients;
 mod endpoints;
 mod policies;

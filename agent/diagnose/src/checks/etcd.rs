@@ -7,6 +7,7 @@ mod defragmented;
 mod membership;
 mod peers;
 mod pods;
+mod port;
 mod restore;
 mod running;
 

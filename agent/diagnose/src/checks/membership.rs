@@ -62,6 +62,7 @@ pub(super) const CHECKS: &[Check] = &[
             "apiserver.alive",
             "node.registered",
             "kubelet.settings",
+            "kubelet.labels",
             "cni.ready",
             "cni.config",
             "cni.stale",

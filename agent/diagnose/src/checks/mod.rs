@@ -51,6 +51,7 @@ mod lifecycle;
 mod logs;
 mod membership;
 mod meminfo;
+mod memory_limit;
 mod named;
 mod net;
 mod pods;

@@ -3,6 +3,7 @@
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::innermost::{innermost, meaning};
 use super::logs::last_error;
+use super::memory_limit;
 use super::node::Node;
 use super::quote::quote;
 use super::stage;
@@ -33,6 +34,7 @@ pub(super) const CHECKS: &[Check] = &[Check {
         "runtime.alive",
         "runtime.cdi",
         "kubelet.alive",
+        "kubelet.labels",
         "apiserver.alive",
         "net.api-server",
         "cni.ready",
@@ -71,7 +73,10 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         is_bad && pod.restarts >= MANY && !goes_on(pod)
     });
     match ended {
-        Some(pod) => not_started(node, pod).unwrap_or_else(|| broken(pod)).warn(),
+        Some(pod) => not_started(node, pod)
+            .or_else(|| out_of_memory(node, pod))
+            .unwrap_or_else(|| broken(pod))
+            .warn(),
         None => Verdict::ok(format!("{} containers", own.len())),
     }
 }
@@ -119,6 +124,29 @@ fn not_started(node: &Node<'_>, pod: &PodSeen) -> Option<Finding> {
             .by(Certainty::Likely)
             .seen("journal", quote(line, 400)),
     )
+}
+
+/// A container that the kernel kills at its own memory limit.
+fn out_of_memory(node: &Node<'_>, pod: &PodSeen) -> Option<Finding> {
+    let kill = memory_limit::kill_of(node, pod)?;
+    let finding = Finding::new(
+        format!(
+            "{} of {} is killed beyond {}, started {} times",
+            pod.container,
+            pod.name,
+            memory_limit::figure(&kill),
+            pod.restarts + 1
+        ),
+        format!(
+            "{}; its log: /var/log/pods/{}_{}_*/{}/*.log",
+            memory_limit::raised(&kill, &pod.container),
+            pod.namespace,
+            pod.name,
+            pod.container
+        ),
+    );
+    let finding = finding.seen("kernel log", quote(kill.line, 300));
+    Some(finding.seen("kills in the kernel log", kill.times))
 }
 
 /// A container that ends again and again, and why, as far as its log or its exit status tells.
@@ -172,6 +200,7 @@ fn broken(pod: &PodSeen) -> Finding {
 mod tests {
     use crate::checks::Status;
     use crate::checks::node_sample::Sample;
+    use quake_model::facts::Seen;
 
     #[test]
     fn a_pod_of_the_cluster_that_ends_again_and_again_is_named() {
@@ -198,6 +227,36 @@ mod tests {
         );
         node.journal("kubelet.service", &[&line]);
         node.assert("pods.system", Status::Warn, "open /x/y: no such flux");
+    }
+
+    #[test]
+    fn a_container_that_the_kernel_kills_at_its_limit_has_the_limit_named() {
+        let mut node = Sample::worker();
+        let pod = node.pod("aws-iam-authenticator", "exited");
+        (pod.exit_code, pod.restarts) = (Some(137), 27);
+        let id = "pods.system";
+        node.assert(id, Status::Warn, "by a failing liveness probe");
+        let log = |program: &str| {
+            Seen::Yes(vec![
+                format!(
+                    "{program} invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=-997"
+                ),
+                "memory: usage 20480kB, limit 20480kB, failcnt 279".to_owned(),
+                "swap: usage 0kB, limit 0kB, failcnt 0".to_owned(),
+                format!(
+                    "Memory cgroup out of memory: Killed process 27190 ({program}) total-vm:1265608kB, anon-rss:19552kB"
+                ),
+            ])
+        };
+        node.survey.kernel_log = log("java");
+        node.assert(id, Status::Warn, "by a failing liveness probe");
+        node.survey.kernel_log = log("aws-iam-authent");
+        node.assert(id, Status::Warn, "killed beyond its memory limit of 20 MiB");
+        node.assert(
+            id,
+            Status::Warn,
+            "spec.authentication.aws.memoryLimit: 100Mi",
+        );
     }
 
     #[test]

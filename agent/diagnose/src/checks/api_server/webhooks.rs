@@ -1,6 +1,6 @@
 //! `apiserver.webhooks`: admission webhooks that refuse what the node asks for, or that do not answer.
 
-use super::policies;
+use super::{admission, policies};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::stage;
@@ -35,6 +35,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let ends = of_pods.clone().any(|line| line.contains(HOOK));
     let Some((line, refusal)) = lines.find_map(|line| Some((line, read(line)?))) else {
         journals?;
+        if let Some(finding) = admission::forbidden(node) {
+            return finding.fail();
+        }
         return Verdict::ok("none refused anything that the logs tell of");
     };
     let (name, why) = (refusal.name, refusal.why);

@@ -1,5 +1,6 @@
 //! `etcd.pods`: the pods that run the members, from their manifests to their containers.
 
+use super::port;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::{stage, static_pods};
@@ -29,6 +30,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         if let Some(verdict) = static_pods::trouble_of(node, &pod.name)? {
             return Ok(verdict);
         }
+    }
+    if let Some(finding) = port::taken(node, &pods) {
+        return finding.fail();
     }
     let names: Vec<&str> = pods.iter().map(|pod| pod.name.as_str()).collect();
     Verdict::ok(names.join(", "))

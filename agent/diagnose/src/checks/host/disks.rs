@@ -2,7 +2,7 @@
 
 use super::growth::partition;
 use super::space::disk_space;
-use super::{features, kernel_log, latency};
+use super::{copies, features, kernel_log, latency};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::logs::age_ms;
 use crate::checks::node::{Mount, Node};
@@ -130,7 +130,10 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some((line, mount)) = of_mounted {
         return of_mount(node, line, mount).fail();
     }
-    if let Some(finding) = features::newer(node).or_else(|| unmended(node)) {
+    let of_volume = features::newer(node)
+        .or_else(|| copies::refused(node, &mounts))
+        .or_else(|| unmended(node));
+    if let Some(finding) = of_volume {
         return finding.warn();
     }
     match errors.is_empty() {

@@ -1,6 +1,7 @@
 //! Checks of the machine under the node.
 
 mod capacity;
+mod copies;
 mod disks;
 mod efs;
 mod features;

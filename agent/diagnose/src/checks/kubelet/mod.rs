@@ -8,6 +8,7 @@ mod config;
 mod fields;
 mod flags;
 pub(super) mod kubeconfig;
+mod labels;
 mod pairs;
 pub(super) mod reasons;
 mod settings;
@@ -58,6 +59,17 @@ pub(super) const CHECKS: &[Check] = &[
         why: "kubelet runs with a setting that is valid and wrong, and nothing logs an error",
         remedy: "take the setting out of the kubelet section of the cluster spec; then roll the group",
         judge: settings::judge,
+    },
+    Check {
+        id: "kubelet.labels",
+        title: "kubelet's labels of zone and region are the instance's",
+        severity: Severity::Warning,
+        tags: &["config", "volumes"],
+        sources: &[Source::Files, Source::Metadata],
+        because: &["kubelet.config"],
+        why: "a CSI driver that reports another zone than the label is not registered, and pods wait for volumes of the wrong zone",
+        remedy: "take the label out of nodeLabels of the instance group (kops edit ig), then roll the group",
+        judge: labels::judge,
     },
     Check {
         id: "kubelet.kubeconfig",

@@ -77,7 +77,7 @@ fn api_server(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
 }
 
-/// Whether all that refuses is this host's own API server, whose pod was begun and ended: then its pod's log says why.
+/// Whether all that refuses is this host's own API server, whose pod does not run: then its log or kubelet's says why.
 fn is_own_and_down(node: &Node<'_>) -> bool {
     let is_local =
         |seen: &&ReachSeen| matches!(seen.host.as_str(), "127.0.0.1" | "localhost" | "::1");
@@ -88,8 +88,10 @@ fn is_own_and_down(node: &Node<'_>) -> bool {
     if bad.is_empty() || !bad.iter().all(refused) || !node.is_control_plane() {
         return false;
     }
-    let containers = static_pods::containers_of(node, "kube-apiserver").unwrap_or_default();
-    containers.iter().any(|one| one.exit_code.is_some())
+    let Ok(containers) = static_pods::containers_of(node, "kube-apiserver") else {
+        return false;
+    };
+    (containers.is_empty() || containers.iter().any(|one| one.exit_code.is_some()))
         && !containers.iter().any(|one| one.state == "running")
 }
 

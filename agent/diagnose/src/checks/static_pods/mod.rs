@@ -1,5 +1,6 @@
 //! Checks of the pods that kubelet runs from files.
 
+mod admitted;
 mod denied;
 mod flags;
 mod harms;

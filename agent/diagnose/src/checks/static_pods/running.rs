@@ -1,5 +1,6 @@
 //! `staticpods.running`: the containers of the expected pods.
 
+use super::admitted;
 use super::denied::denied;
 use super::reasons::REASONS;
 use crate::checks::check::{Certainty, Finding, Verdict};
@@ -7,6 +8,7 @@ use crate::checks::etcd::is_held_back;
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::logs::{is_error, last_error, last_word};
+use crate::checks::memory_limit::{self, Kill};
 use crate::checks::named;
 use crate::checks::node::Node;
 use crate::checks::quote::quote;
@@ -27,6 +29,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     stage::done(node, Phase::Services)?;
     // A container beside the component may be why kubelet kills it.
     if let Some(finding) = denied(node) {
+        return finding.fail();
+    }
+    if let Some(finding) = not_admitted(node, &expected.static_pods) {
         return finding.fail();
     }
     let mut restless = None;
@@ -53,6 +58,15 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     )
     .by(Certainty::Possible)
     .warn()
+}
+
+/// The first of the components without a container that kubelet did not admit: others fail for want of it.
+fn not_admitted(node: &Node<'_>, components: &[String]) -> Option<Finding> {
+    let is_absent = |component: &&String| {
+        containers_of(node, component).is_ok_and(|containers| containers.is_empty())
+    };
+    let mut absent = components.iter().filter(is_absent);
+    absent.find_map(|component| admitted::refused(node, component))
 }
 
 /// What keeps a component from running; `None` where it runs.
@@ -185,21 +199,38 @@ pub(in crate::checks) fn known_in(log: &[String]) -> Option<(&'static str, &'sta
     own.or_else(of_any)
 }
 
+/// How a container ended.
+fn ending(container: &PodSeen, is_oom: bool, of_host: bool, of_group: Option<&Kill<'_>>) -> String {
+    match (container.exit_code, of_group) {
+        _ if of_host => "was killed because the host ran out of memory".to_owned(),
+        (_, Some(kill)) => format!("was killed beyond {}", memory_limit::figure(kill)),
+        _ if is_oom => "was killed beyond its own memory limit (OOMKilled)".to_owned(),
+        (Some(137), _) => {
+            "was killed (137): by a failing liveness probe, or for want of memory".to_owned()
+        }
+        (Some(0), _) => "ended with 0: something told it to end".to_owned(),
+        (Some(code), _) => format!("ended with {code}"),
+        (None, _) => format!("is {}", container.state),
+    }
+}
+
+/// How to raise the memory limit of a component.
+fn raised(component: &str, of_group: Option<&Kill<'_>>) -> String {
+    match of_group {
+        Some(kill) => memory_limit::raised(kill, component),
+        None => format!(
+            "raise resources.limits.memory of {component} in the cluster spec, or remove the limit"
+        ),
+    }
+}
+
 fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
     // One that ended well was told to: what it logged before is not why.
     let was_told = container.exit_code == Some(0);
     let of_host = killed_by_host(node, component);
-    let is_oom = container.reason == "OOMKilled" || of_host;
-    let how = match container.exit_code {
-        _ if of_host => "was killed because the host ran out of memory".to_owned(),
-        _ if is_oom => "was killed beyond its own memory limit (OOMKilled)".to_owned(),
-        Some(137) => {
-            "was killed (137): by a failing liveness probe, or for want of memory".to_owned()
-        }
-        Some(0) => "ended with 0: something told it to end".to_owned(),
-        Some(code) => format!("ended with {code}"),
-        None => format!("is {}", container.state),
-    };
+    let of_group = memory_limit::kill_of(node, container).filter(|_| !of_host);
+    let is_oom = container.reason == "OOMKilled" || of_host || of_group.is_some();
+    let how = ending(container, is_oom, of_host, of_group.as_ref());
     let (namespace, pod) = (&container.namespace, &container.name);
     let logs = format!(
         "/var/log/pods/{namespace}_{pod}_*/{}/*.log",
@@ -209,9 +240,7 @@ fn down(node: &Node<'_>, component: &str, container: &PodSeen) -> Finding {
         true if of_host => {
             "change machineType of the instance group to a larger one, or give pods memory limits; dmesg | grep -i oom shows who took it".to_owned()
         }
-        true => format!(
-            "raise resources.limits.memory of {component} in the cluster spec, or remove the limit; dmesg | grep -i oom shows what was killed"
-        ),
+        true => format!("{}; dmesg | grep -i oom shows what was killed", raised(component, of_group.as_ref())),
         false if was_told => format!(
             "find who ended it: journalctl --since -1h | grep -iE 'sigterm|killing|{component}' (earlyoom, an agent, a liveness probe of kubelet, a job); its log: {logs}"
         ),
