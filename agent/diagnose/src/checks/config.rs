@@ -34,6 +34,7 @@ pub(super) const CHECKS: &[Check] = &[
             "dns.names",
             "net.routes",
             "net.proxy",
+            "net.host-policy",
             "net.state-store",
             "dns.hosts-file",
             "time.sync",

@@ -3,7 +3,7 @@
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use super::node::Node;
 use quake_formats::yaml::shorten;
-use quake_model::facts::Unseen;
+use quake_model::facts::{PodSeen, Unseen};
 
 pub(super) const CHECKS: &[Check] = &[Check {
     id: "identity.hop-limit",
@@ -54,11 +54,11 @@ fn hop_limit(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some((pod, line)) = refused {
         return redirected(&pod.name, line).warn();
     }
-    let found = pods.iter().find_map(|pod| {
-        let line = pod.log.iter().rev().find(says)?;
-        Some((pod, line))
-    });
-    let Some((pod, line)) = found else {
+    let found: Vec<(&PodSeen, &String)> = pods
+        .iter()
+        .filter_map(|pod| Some((pod, pod.log.iter().rev().find(says)?)))
+        .collect();
+    let Some((pod, line)) = found.first().copied() else {
         return Verdict::ok("no pod complains of it");
     };
     let id = &metadata.instance.instance_id;
@@ -66,15 +66,32 @@ fn hop_limit(node: &Node<'_>) -> Result<Verdict, Unseen> {
         true => "is refused by the metadata service (401: it takes only requests with a token)",
         false => "does not reach the metadata service",
     };
-    Finding::new(
-        format!("{} {cut}, and the node itself does: the hop limit is 1", pod.name),
+    let others: Vec<&str> = found[1..]
+        .iter()
+        .map(|(pod, _)| pod.name.as_str())
+        .collect();
+    let others = match others.is_empty() {
+        true => String::new(),
+        false => format!(" (so is it with {})", others.join(", ")),
+    };
+    // A role of the instance that the host reads is not missing.
+    let role = match &metadata.role {
+        Some(role) => format!("; the instance has its role {role}"),
+        None => String::new(),
+    };
+    let finding = Finding::new(
+        format!("{} {cut}, and the node itself does: the hop limit is 1{others}{role}", pod.name),
         format!(
             "aws ec2 modify-instance-metadata-options --instance-id {id} --http-put-response-hop-limit 2 (at once); spec.instanceMetadata.httpPutResponseHopLimit: 2 of the instance group, for new nodes; or run the pod with hostNetwork, or with an IAM role for its service account"
         ),
     )
     .by(Certainty::Likely)
     .or_else("a network policy, or iptables rules of the pod network, forbid pods 169.254.169.254 on purpose")
-    .seen("log", shorten(line, 400))
+    .seen("log", shorten(line, 400));
+    let rest = found[1..].iter().map(|(_, line)| line);
+    rest.fold(finding, |finding, line| {
+        finding.seen("log", shorten(line, 400))
+    })
     .warn()
 }
 
@@ -109,6 +126,9 @@ mod tests {
             Status::Warn,
             "--http-put-response-hop-limit 2",
         );
+        let pod = node.pod("external-dns", "exited");
+        pod.log = vec!["get credentials: no EC2 IMDS role found, operation error ec2imds: GetMetadata, canceled, context deadline exceeded".to_owned()];
+        node.assert("identity.hop-limit", Status::Warn, "with external-dns-");
         let pod = node.pod("controller", "exited");
         pod.log = vec!["request send failed, Get \"http://169.254.169.254/latest/meta-data/mac\": dial tcp 169.254.169.254:80: connect: connection refused".to_owned()];
         node.assert("identity.hop-limit", Status::Warn, "iptables-save -t nat");

@@ -33,6 +33,7 @@ const AREAS: &[&[Check]] = &[
     net::RANGES,
     net::SETTINGS,
     net::FILTERS,
+    net::HOST_POLICY,
     net::TUNNEL,
     net::PORTS,
     net::PROXY,

@@ -4,6 +4,7 @@ mod addresses;
 mod config;
 mod configuration;
 mod conflicting;
+mod encryption;
 mod ipamd;
 mod plugins;
 mod ready;

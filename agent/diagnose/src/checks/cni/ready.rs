@@ -2,6 +2,7 @@
 
 use super::configuration::candidates;
 use super::conflicting::{conflicting_pod, deletion, files_removed, has_device};
+use super::encryption::wireguard;
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
@@ -123,6 +124,15 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
             .seen("log", last)
             .seen("image", &pod.image)
             .seen("kernel log", sign);
+    }
+    let mut lines = pod.log.iter().rev();
+    let of_wireguard = lines.find_map(|line| Some((wireguard(node, line)?, line)));
+    if let Some(((means, fix, kernel), line)) = of_wireguard {
+        return Finding::new(format!("{how}: {means}"), format!("{fix}; {more}"))
+            .by(Certainty::Likely)
+            .seen("log", quake_formats::yaml::shorten(line, 300))
+            .seen("kernel", kernel)
+            .seen("image", &pod.image);
     }
     let finding = match cause(pod) {
         Some(Cause { means, fix, line }) => {

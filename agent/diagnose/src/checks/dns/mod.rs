@@ -2,6 +2,7 @@
 
 mod hosts_file;
 mod names;
+mod over_tcp;
 mod published;
 mod resolvers;
 mod stub;

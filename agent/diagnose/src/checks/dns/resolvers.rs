@@ -1,6 +1,6 @@
 //! The check of the node's name servers.
 
-use super::{stub, wildcard};
+use super::{over_tcp, stub, wildcard};
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{
     kubelet_setting, kubernetes_minor, running_minor, runs_kubernetes,
@@ -105,6 +105,9 @@ fn stale(node: &Node<'_>) -> Option<Finding> {
 fn resolvers(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = stale(node) {
         return finding.warn();
+    }
+    if let Some(finding) = over_tcp::lost(node) {
+        return finding.fail();
     }
     if let Some(finding) = without_dns(node)? {
         return finding.fail();

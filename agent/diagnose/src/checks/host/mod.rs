@@ -2,6 +2,7 @@
 
 mod capacity;
 mod copies;
+mod core_dumps;
 mod disks;
 mod efs;
 mod features;

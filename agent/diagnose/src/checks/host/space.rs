@@ -1,7 +1,7 @@
 //! `host.disk-space`: how much room filesystems have, of bytes and of inodes, and what takes it.
 
 use super::growth::{all_images_are_used, root_volume_fix, ungrown};
-use super::{largest_logs, tmpfs};
+use super::{core_dumps, largest_logs, tmpfs};
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::free_space::{SCARCE, scarce, share_free};
 use crate::checks::kubelet::{entry, quantity};
@@ -37,6 +37,11 @@ pub(super) fn disk_space(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(found) = in_memory.filter(|_| largest_file(node, space).is_none()) {
         let finding = Finding::new(format!("{full}; {}", found.what()), found.fix(node));
         return scarce(finding, space);
+    }
+    let dumps = core_dumps::of(node, space).filter(|_| is_of_bytes(space));
+    if let Some(dumps) = dumps {
+        let finding = Finding::new(format!("{full}; {}", dumps.what()), dumps.fix());
+        return scarce(finding.seen("kernel log", dumps.line), space);
     }
     let (full, tidy) = what_fills(node, space, full);
     let finding = match ungrown(node, space).filter(|_| is_of_bytes(space)) {
@@ -91,7 +96,7 @@ fn high_threshold(node: &Node<'_>, spaces: &[SpaceFacts]) -> Option<Finding> {
 }
 
 /// Whether a path is a directory or below it.
-fn is_below(path: &str, directory: &str) -> bool {
+pub(super) fn is_below(path: &str, directory: &str) -> bool {
     let rest = path.strip_prefix(directory.trim_end_matches('/'));
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

@@ -2,7 +2,7 @@
 
 use super::baked::of_another;
 use super::range::{Way, read_kernel_route};
-use super::{hairpin, loopback, packets, policy};
+use super::{hairpin, loopback, packets, policy, unrouted};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use quake_model::facts::{LinkFacts, NetworkFacts, ReachSeen, Reached, Unseen};
@@ -201,6 +201,9 @@ fn routes(node: &Node<'_>) -> Result<Verdict, Unseen> {
             }
             if let Some(verdict) = hairpin::of_load_balancer(node) {
                 return verdict;
+            }
+            if let Some(finding) = unrouted::unrouted(node) {
+                return finding.fail();
             }
             if let Some(finding) = over_another(node) {
                 return finding.warn();

@@ -4,6 +4,7 @@ mod baked;
 mod drops;
 mod filters;
 mod hairpin;
+mod host_policy;
 mod leftovers;
 mod links;
 mod loopback;
@@ -17,12 +18,14 @@ mod ranges;
 mod reach;
 mod settings;
 mod tunnel;
+mod unrouted;
 
 #[cfg(test)]
 mod tests;
 
 pub(super) use drops::CHECKS as DROPS;
 pub(super) use filters::CHECKS as FILTERS;
+pub(super) use host_policy::CHECKS as HOST_POLICY;
 pub(super) use leftovers::CHECKS as LEFTOVERS;
 pub(super) use links::CHECKS as LINKS;
 pub(super) use managers::CHECKS as MANAGERS;

@@ -26,6 +26,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
             "dns.hosts-file",
             "dns.names",
             "net.ranges",
+            "net.host-policy",
             "host.firewall",
             "host.jobs",
         ],

@@ -2,6 +2,7 @@
 
 use super::configuration::{Reading, read};
 use super::is_containerd;
+use super::tags::unresolved;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
 use crate::checks::quote::quote;
@@ -58,7 +59,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             None => finding.warn(),
         };
     }
-    let ignored = two_directories(node)?.or_else(|| server_alone(node, &files));
+    let ignored = two_directories(node)?
+        .or_else(|| server_alone(node, &files))
+        .or_else(|| unresolved(node, &files));
     match ignored.or_else(|| unreached(node, &hosts)) {
         Some(finding) => finding.warn(),
         None => Verdict::ok(format!("{} registries, {} hosts", files.len(), hosts.len())),

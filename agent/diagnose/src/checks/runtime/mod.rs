@@ -8,6 +8,7 @@ mod groups;
 mod mirrors;
 mod others;
 mod shims;
+mod tags;
 #[cfg(test)]
 mod tests;
 mod unloaded;
