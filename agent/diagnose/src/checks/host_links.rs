@@ -18,7 +18,7 @@ struct Row {
 const ROWS: &[Row] = &[
     Row {
         cause: "host.sysctl",
-        says: "kernel.modules_disabled",
+        says: "loads no module until the next boot",
         effects: &[],
         words: &[
             "missing kernel module",
@@ -29,7 +29,7 @@ const ROWS: &[Row] = &[
     },
     Row {
         cause: "host.sysctl",
-        says: "vm.overcommit_memory",
+        says: "programs have reserved",
         effects: &[],
         words: &["annot allocate memory", "errno=12", "no enough memory"],
     },
@@ -149,8 +149,12 @@ mod tests {
 
     #[test]
     fn a_missing_module_follows_from_a_kernel_that_loads_none() {
-        let checks = [
-            report("host.sysctl", "kernel.modules_disabled is 1", "reboot"),
+        let mut checks = [
+            report(
+                "host.sysctl",
+                "the kernel loads no module until the next boot",
+                "reboot",
+            ),
             report("host.modules", "xfs is not known", "modprobe xfs"),
             report("host.oom", "a pod was killed", "limit it"),
         ];
@@ -159,6 +163,9 @@ mod tests {
             cause: 0,
         };
         assert_eq!(links(&checks), [link]);
+        let set = "/etc/sysctl.d/x.conf sets kernel.modules_disabled = 1";
+        checks[0] = report("host.sysctl", set, "take it out");
+        assert_eq!(links(&checks), []);
     }
 
     #[test]

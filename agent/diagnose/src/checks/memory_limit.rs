@@ -37,7 +37,12 @@ pub(super) fn kill_of<'a>(node: &Node<'a>, pod: &PodSeen) -> Option<Kill<'a>> {
         }
         is_of_pod |= group.as_ref().is_some_and(|group| line.contains(group));
         let is_kill = line.contains("Memory cgroup out of memory: Kill");
-        if is_kill && (is_of_pod || line.contains(&program)) {
+        // Where the group of the pod is known, the name of a program, which many pods share, does not count.
+        let is_own = match group {
+            Some(_) => is_of_pod,
+            None => line.contains(&program),
+        };
+        if is_kill && is_own {
             let times = found.map_or(0, |kill| kill.times) + 1;
             found = Some(Kill {
                 limit_kib,

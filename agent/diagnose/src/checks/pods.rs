@@ -84,6 +84,9 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// The exit status that containerd gives a container which it could not start (`internal/cri/server/container_start.go`).
 const NOT_STARTED: i32 = 128;
 
+/// The reasons that such a container has in the runtime's list.
+const REASONS: &[&str] = &["StartError", "ContainerCannotRun", "RunContainerError"];
+
 /// What kubelet and the runtime say of such a container.
 const REFUSALS: &[&str] = &[
     "RunContainerError",
@@ -94,7 +97,9 @@ const REFUSALS: &[&str] = &[
 
 /// A container that never ran: its log says nothing of why, and the runtime's answer does.
 fn not_started(node: &Node<'_>, pod: &PodSeen) -> Option<Finding> {
-    let is_so = pod.exit_code == Some(NOT_STARTED) || REFUSALS.contains(&pod.reason.as_str());
+    // A program may end with that status itself, and then it says why.
+    let is_mute = pod.exit_code == Some(NOT_STARTED) && pod.log.is_empty();
+    let is_so = is_mute || REASONS.contains(&pod.reason.as_str());
     let mut lines = node.journal("kubelet.service").iter().rev();
     let is_answer = |line: &&String| {
         line.contains(&pod.name)
@@ -227,6 +232,15 @@ mod tests {
         );
         node.journal("kubelet.service", &[&line]);
         node.assert("pods.system", Status::Warn, "open /x/y: no such flux");
+        let runtime = node.runtime().pods.as_mut().expect("pods");
+        let pod = runtime.iter_mut().find(|pod| pod.name == name);
+        pod.expect("the pod").log = vec!["fatal: not a git repository".to_owned()];
+        let finding = node.judge("pods.system").finding.expect("a finding");
+        assert!(
+            finding.summary.contains("ended with 128"),
+            "{}",
+            finding.summary
+        );
     }
 
     #[test]

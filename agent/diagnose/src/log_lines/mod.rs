@@ -17,6 +17,7 @@ use crate::checks::{is_in_line, known_lines};
 use flate2::read::DeflateDecoder;
 use matcher::Matcher;
 pub(crate) use matcher::unescaped;
+pub(crate) use named::is_plain_name;
 use std::io::Read;
 use std::sync::LazyLock;
 

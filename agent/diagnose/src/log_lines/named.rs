@@ -6,16 +6,27 @@ use super::matcher::unescaped;
 /// A name is not longer than this.
 const LONGEST: usize = 253;
 
+/// Whether a name of a log may stand in a command: a shell reads nothing else in it.
+pub(crate) fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "@:._/+-".contains(c);
+    !name.is_empty() && name.chars().all(is_plain)
+}
+
 impl LogLine {
-    /// What a line means and what to do about it. Where the row has places for names, with those of the line.
+    /// What a line means and what to do about it. Where the row has places for names, with those of the line; in what to do
+    /// only where all are plain.
     pub(crate) fn filled(&self, line: &str) -> (String, String) {
         let line = unescaped(line);
         let names = self.names(&line);
-        let fill = |template: Option<&str>, plain: &str| match (template, &names) {
+        let fill = |template: Option<&str>, names: Option<&Vec<&str>>, plain: &str| match (
+            template, names,
+        ) {
             (Some(template), Some(names)) => filled(template, names),
             _ => plain.to_owned(),
         };
-        (fill(self.named, self.means), fill(self.remedy, self.fix))
+        let means = fill(self.named, names.as_ref(), self.means);
+        let plain = names.filter(|names| names.iter().all(|name| is_plain_name(name)));
+        (means, fill(self.remedy, plain.as_ref(), self.fix))
     }
 
     /// What a line has between the parts of the row; `None` where they are not there in this order, or no name is between.
@@ -46,7 +57,7 @@ fn filled(template: &str, names: &[&str]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::log_lines::{all, find};
+    use crate::log_lines::{all, find, is_plain_name};
 
     #[test]
     fn names_of_the_line_take_their_places() {
@@ -58,6 +69,17 @@ mod tests {
             fix.contains("systemctl unmask x.socket; systemctl start nfs-x.service"),
             "{fix}"
         );
+    }
+
+    #[test]
+    fn a_name_that_a_shell_reads_is_in_no_command() {
+        let line = "Unit x.service;reboot is masked";
+        let row = find(line).expect("it is known");
+        assert_eq!(row.filled(line).1, row.fix);
+        for name in ["", "$(x)", "a b", "`x`", "x'"] {
+            assert!(!is_plain_name(name), "{name}");
+        }
+        assert!(is_plain_name("a-b@c.service") && is_plain_name("s3://b/c+d_e"));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::checks::check::{Certainty, Finding};
 use crate::checks::from_journal::QUOTED;
 use crate::checks::logs::is_late;
 use crate::checks::node::{AGENT_UNIT, Node};
-use crate::log_lines::unescaped;
+use crate::log_lines::{is_plain_name, unescaped};
 use quake_formats::yaml::shorten;
 use std::collections::BTreeSet;
 
@@ -98,6 +98,9 @@ fn read(line: &str) -> Option<Refusal> {
     let (before, rest) = line.split_once(" is forbidden: ValidatingAdmissionPolicy '")?;
     let (policy, rest) = rest.split_once("' with binding '")?;
     let (binding, rest) = rest.split_once("' denied request")?;
+    if !is_plain_name(policy) || !is_plain_name(binding) {
+        return None;
+    }
     // klog's fields come behind the quoted error.
     let why = rest.split('"').next().unwrap_or(rest);
     let mut words = before.split_whitespace().rev();

@@ -2,7 +2,9 @@
 //! behind "required by" in the loader's message, not the program in front.
 
 use super::super::check::{Certainty, Finding};
+use super::super::logs::is_late;
 use super::super::node::Node;
+use crate::log_lines::is_plain_name;
 use quake_formats::yaml::shorten;
 use std::collections::BTreeSet;
 
@@ -25,8 +27,7 @@ pub(super) fn refused(node: &Node<'_>) -> Option<Finding> {
     let programs: BTreeSet<&str> = of_it.map(|one| name(one.program)).collect();
     let names: Vec<&str> = programs.iter().copied().collect();
     let preload = node.text(PRELOAD).ok().flatten().unwrap_or_default();
-    let is_named = |line: &str| line.split_whitespace().any(|word| word == library);
-    let finding = match preload.lines().any(is_named) {
+    let finding = match entries(preload).any(|entry| entry == library) {
         true => Finding::new(
             format!(
                 "{PRELOAD} loads {library} into every program, and the loader refuses it ({}): no program of the host that is linked dynamically starts any more, such as {}",
@@ -53,10 +54,15 @@ pub(super) fn refused(node: &Node<'_>) -> Option<Finding> {
     Some(finding.seen("journal", shorten(last.line, 300)))
 }
 
-/// The lines of the host's programs.
+/// What kubelet says of a program of a pod, whose libraries are of its image.
+const OF_PODS: &[&str] = &["Probe failed", "Readiness", "Liveness"];
+
+/// The late lines of the host's programs.
 fn lines<'a>(node: &Node<'a>) -> impl Iterator<Item = &'a str> {
     let journals = node.survey().journals.ok().into_iter().flatten();
-    journals.flat_map(|(_, lines)| lines.iter().map(String::as_str))
+    let lines = journals.flat_map(|(_, lines)| lines.iter().map(String::as_str));
+    let is_own = |line: &&str| !OF_PODS.iter().any(|words| line.contains(words));
+    lines.filter(move |line| is_own(line) && is_late(line, node))
 }
 
 /// Reads a message of the loader (glibc `elf/dl-version.c` and `elf/dl-lookup.c`):
@@ -82,7 +88,7 @@ fn read(line: &str) -> Option<Refusal<'_>> {
     };
     let (before, library, why) = of_version().or_else(of_symbol)?;
     let program = before.rsplit([' ', '"']).next()?;
-    let is_library = library.starts_with('/') && library.contains(".so");
+    let is_library = library.starts_with('/') && library.contains(".so") && is_plain_name(library);
     (is_library && !program.is_empty()).then_some(Refusal {
         library,
         program,
@@ -96,13 +102,25 @@ fn name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// The libraries that the file names: blanks and colons part them, and a `#` begins a comment (glibc `elf/rtld.c`).
+fn entries(preload: &str) -> impl Iterator<Item = &str> {
+    let lines = preload.lines();
+    let bare = lines.map(|line| line.split_once('#').map_or(line, |(before, _)| before));
+    let words = bare.flat_map(|line| line.split([' ', '\t', ':']));
+    words.filter(|word| !word.is_empty())
+}
+
 /// How a library is taken out where no program starts: by a builtin of a shell that runs, or from a pod that mounts no service account,
 /// for kubelet cannot mount one either.
 fn without_preload(node: &Node<'_>, library: &str, preload: &str) -> String {
-    let others: Vec<&str> = preload
-        .split_whitespace()
-        .filter(|word| *word != library && word.starts_with('/'))
+    let others: Vec<String> = entries(preload)
+        .filter(|entry| *entry != library)
+        .map(|entry| match is_plain_name(entry) {
+            true => entry.to_owned(),
+            false => format!("'{entry}'"),
+        })
         .collect();
+    let pattern = library.replace('.', "[.]");
     let by_shell = match others.is_empty() {
         true => format!(": >{PRELOAD}"),
         false => format!("printf '%s\\n' {} >{PRELOAD}", others.join(" ")),
@@ -111,7 +129,7 @@ fn without_preload(node: &Node<'_>, library: &str, preload: &str) -> String {
     let name_of_node = name_of_node.ok().filter(|name| !name.is_empty());
     let name_of_node = name_of_node.unwrap_or("NODE");
     let pod = format!(
-        "kubectl run preload-off --restart=Never --image=busybox --overrides='{{\"apiVersion\":\"v1\",\"spec\":{{\"nodeName\":\"{name_of_node}\",\"automountServiceAccountToken\":false,\"volumes\":[{{\"name\":\"etc\",\"hostPath\":{{\"path\":\"/etc\"}}}}],\"containers\":[{{\"name\":\"preload-off\",\"image\":\"busybox\",\"command\":[\"sed\",\"-i\",\"\\\\#{library}#d\",\"/host/ld.so.preload\"],\"volumeMounts\":[{{\"name\":\"etc\",\"mountPath\":\"/host\"}}]}}]}}}}'"
+        "kubectl run preload-off --restart=Never --image=busybox --overrides='{{\"apiVersion\":\"v1\",\"spec\":{{\"nodeName\":\"{name_of_node}\",\"automountServiceAccountToken\":false,\"volumes\":[{{\"name\":\"etc\",\"hostPath\":{{\"path\":\"/etc\"}}}}],\"containers\":[{{\"name\":\"preload-off\",\"image\":\"busybox\",\"command\":[\"sed\",\"-E\",\"-i\",\"s#(^|[ :]){pattern}([ :]|$)#\\\\1\\\\2#g\",\"/host/ld.so.preload\"],\"volumeMounts\":[{{\"name\":\"etc\",\"mountPath\":\"/host\"}}]}}]}}}}'"
     );
     format!(
         "take {library} out of {PRELOAD} without starting a program of the host: in a shell that is open already its builtins still work: {by_shell}; else from a pod that mounts no service account: {pod} (or another image that has sed); then install the build of {library} that is for this distribution, and take it out of what copied it here, or it comes back; kubelet needs no restart"
@@ -139,6 +157,20 @@ mod tests {
             "builtins still work: : >/etc/ld.so.preload",
         );
         node.assert(ID, Status::Fail, "GLIBC_2.38, which this host lacks");
+        node.text(
+            "/etc/ld.so.preload",
+            "libjemalloc.so /usr/local/lib/libsnoopy.so:/x/y.so # /x/z.so\n",
+        );
+        node.assert(
+            ID,
+            Status::Fail,
+            "printf '%s\\n' libjemalloc.so /x/y.so >/etc/ld.so.preload",
+        );
+        node.assert(ID, Status::Fail, "/usr/local/lib/libsnoopy[.]so([ :]|$)");
+        let probe = format!("Readiness probe: Probe failed: {OF_MOUNT}");
+        node.journal("kubelet.service", &[&probe]);
+        let finding = node.judge(ID).finding;
+        assert!(!finding.is_some_and(|finding| finding.summary.contains("libsnoopy")));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::checks::check::{Certainty, Finding};
 use crate::checks::innermost::{innermost, is_in_line};
 use crate::checks::logs::{is_error, is_late};
 use crate::checks::node::Node;
-use crate::log_lines::{self, unescaped};
+use crate::log_lines::{self, is_plain_name, unescaped};
 use quake_formats::yaml::shorten;
 
 /// What ipamd says when its pool is empty (amazon-vpc-cni-k8s, `pkg/ipamd/datastore/data_store.go`).
@@ -46,9 +46,8 @@ pub(super) fn without_config(node: &Node<'_>) -> Option<Finding> {
         let line = unescaped(line);
         let (_, rest) = line.split_once(ABSENT)?;
         let (name, rest) = rest.split_once('"')?;
-        rest.trim_start()
-            .starts_with("not found")
-            .then(|| name.to_owned())
+        let is_absent = rest.trim_start().starts_with("not found");
+        (is_absent && is_plain_name(name)).then(|| name.to_owned())
     };
     let mut late = lines.filter(|line| is_late(line, node));
     let (line, name) = late.find_map(|line| Some((line, named(line)?)))?;

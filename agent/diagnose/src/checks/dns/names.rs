@@ -152,11 +152,11 @@ fn of_foreign(node: &Node<'_>, all: &[NameSeen], first: &NameSeen) -> Option<Fin
 /// The finding where only the stub on this host gives no answer: the VPC's name server does.
 fn of_stub(node: &Node<'_>, first: &NameSeen) -> Option<Finding> {
     let silent = stub::silent(node)?;
-    let (name, program, stub, upstream) =
-        (&first.name, silent.program, silent.stub, silent.upstream);
+    let (name, stub, upstream, how) = (&first.name, silent.stub, silent.upstream, silent.how);
+    let program = silent.who();
     let finding = Finding::new(
         format!(
-            "{name} does not resolve: {program} ({stub}) gives no answer, and {upstream} answers when it is asked directly"
+            "{name} does not resolve: {program} {how}, and {upstream} answers when it is asked directly"
         ),
         format!(
             "mend {program} on this host: dns.resolvers says how; dig @{stub} {name}; dig @{upstream} {name}"

@@ -4,13 +4,14 @@
 use super::resolvers::servers;
 use crate::checks::check::{Certainty, Finding};
 use crate::checks::kubelet_config::kubelet_setting;
+use crate::checks::logs::is_late;
 use crate::checks::node::Node;
 use crate::checks::quote::quote;
 use quake_formats::yaml::shorten;
 use std::collections::BTreeMap;
 
 /// So many questions without an answer are more than a restart of CoreDNS.
-const ENOUGH: usize = 3;
+const ENOUGH: usize = 20;
 
 /// The finding where questions for names of the cluster, which a name server of the host never gets, are lost by TCP.
 pub(super) fn lost(node: &Node<'_>) -> Option<Finding> {
@@ -21,8 +22,11 @@ pub(super) fn lost(node: &Node<'_>) -> Option<Finding> {
     let (pod, line, server, count) = pods.find_map(|pod| {
         let of_cluster = |line: &&String| {
             unanswered(line).is_some_and(|(name, server)| {
-                let is_own = name.ends_with(&domain) || name.ends_with(".in-addr.arpa");
-                is_own && !of_host.contains(&server)
+                let before = name.strip_suffix(&domain);
+                let is_own = before
+                    .is_some_and(|before| before.is_empty() || before.ends_with('.'))
+                    || name.ends_with(".in-addr.arpa");
+                is_own && !of_host.contains(&server) && is_late(line, node)
             })
         };
         let lines: Vec<&String> = pod.log.iter().filter(of_cluster).collect();
@@ -151,7 +155,7 @@ mod tests {
     fn sample(question: &str, policy: &str) -> Sample {
         let mut node = Sample::worker();
         node.text("/etc/resolv.conf", "nameserver 10.0.0.2\n");
-        node.pod("node-local-dns", "running").log = vec![question.to_owned(); 5];
+        node.pod("node-local-dns", "running").log = vec![question.to_owned(); 30];
         node.pod("calico-node", "running").log = vec![policy.to_owned()];
         node
     }

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr};
 const RESOLVED: &str = "systemd-resolved";
 const DNSMASQ: &str = "dnsmasq";
 const NODE_LOCAL: &str = "node-local-dns";
+const UNKNOWN: &str = "the name server";
 
 /// Where node-local-dns answers (kubernetes/dns).
 const OF_NODE_LOCAL: Ipv4Addr = Ipv4Addr::new(169, 254, 20, 10);
@@ -23,7 +24,19 @@ pub(super) struct Silent<'a> {
     pub(super) stub: &'a str,
     pub(super) program: &'static str,
     pub(super) upstream: &'a str,
+    /// What it does with a question, as the end of a sentence.
+    pub(super) how: &'static str,
     name: &'a str,
+}
+
+impl Silent<'_> {
+    /// The program with its address.
+    pub(super) fn who(&self) -> String {
+        match self.program {
+            UNKNOWN => format!("{UNKNOWN} at {}", self.stub),
+            program => format!("{program} ({})", self.stub),
+        }
+    }
 }
 
 /// The stub that the host asks in vain, where another server has the answer.
@@ -31,17 +44,49 @@ pub(super) fn silent<'a>(node: &Node<'a>) -> Option<Silent<'a>> {
     let stub = stub(node)?;
     let names = node.survey().names.ok()?;
     let is_lost = |one: &&NameSeen| one.server.is_empty() && one.addresses.is_empty();
-    let answer = names.iter().filter(is_lost).find_map(|lost| {
+    let (how, answer) = names.iter().filter(is_lost).find_map(|lost| {
+        let how = how(lost)?;
         let mut others = names.iter().filter(|other| other.name == lost.name);
-        others.find(|other| !other.addresses.is_empty() && is_upstream(&other.server))
+        let answers = |other: &&NameSeen| !other.addresses.is_empty() && is_upstream(&other.server);
+        Some((how, others.find(answers)?))
     })?;
     let program = program(node, stub)?;
     Some(Silent {
         stub,
         program,
         upstream: &answer.server,
+        how,
         name: &answer.name,
     })
+}
+
+/// What becomes of a question, by its error (hickory `NetError` and `ResponseCode`); `None` where the name is not known there,
+/// which is an answer.
+fn how(lost: &NameSeen) -> Option<&'static str> {
+    const SILENT: &[&str] = &[
+        "no answer",
+        "timed out",
+        "timeout",
+        "no server answered",
+        "no connections available",
+    ];
+    const REFUSES: &[&str] = &[
+        "server failure",
+        "server failed",
+        "servfail",
+        "query refused",
+    ];
+    // Who took the survey did not say why.
+    let Some(error) = &lost.error else {
+        return Some("does not answer");
+    };
+    let error = error.to_lowercase();
+    let says = |all: &[&str]| all.iter().any(|words| error.contains(words));
+    match (says(SILENT), says(REFUSES)) {
+        (true, _) => Some("does not answer"),
+        (false, true) => Some("refuses the question"),
+        (false, false) => None,
+    }
 }
 
 /// The server of resolv.conf, where all that it names are of this host.
@@ -72,7 +117,12 @@ fn program(node: &Node<'_>, stub: &str) -> Option<&'static str> {
     if stub.parse() == Ok(OF_NODE_LOCAL) {
         return Some(NODE_LOCAL);
     }
-    (runs("dnsmasq.service") != Some(false)).then_some(DNSMASQ)
+    let mut listeners = node.survey().listeners.ok().into_iter().flatten();
+    let listens = listeners.any(|one| one.port == 53 && one.program.as_deref() == Some(DNSMASQ));
+    match listens || runs("dnsmasq.service") == Some(true) {
+        true => Some(DNSMASQ),
+        false => Some(UNKNOWN),
+    }
 }
 
 /// What is to blame where a stub does not answer, with the lines that say so.
@@ -82,10 +132,10 @@ pub(super) fn finding(node: &Node<'_>) -> Option<Finding> {
         RESOLVED => of_resolved(node, &silent),
         program => of_other(program, &silent),
     };
-    let (stub, upstream) = (silent.stub, silent.upstream);
+    let (stub, upstream, how) = (silent.stub, silent.upstream, silent.how);
     let finding = finding.by(Certainty::Likely).seen(
         silent.name,
-        format_args!("{stub}: no answer; {upstream}: answers"),
+        format_args!("{stub}: {how}; {upstream}: answers"),
     );
     let said = said(node, stub);
     Some(said.into_iter().take(4).fold(finding, |finding, line| {
@@ -110,6 +160,7 @@ fn of_resolved(node: &Node<'_>, silent: &Silent<'_>) -> Finding {
     let Silent {
         stub,
         upstream,
+        how,
         name,
         ..
     } = silent;
@@ -123,7 +174,7 @@ fn of_resolved(node: &Node<'_>, silent: &Silent<'_>) -> Finding {
             count => format!(" ({count} connections to port 853 are in SYN_SENT)"),
         };
         return Finding::new(
-            format!("{file} sets DNSOverTLS=yes, and {upstream} does not speak TLS on port 853{sockets}, so that systemd-resolved ({stub}) gives no answer; {directly}"),
+            format!("{file} sets DNSOverTLS=yes, and {upstream} does not speak TLS on port 853{sockets}, so that systemd-resolved ({stub}) {how}; {directly}"),
             format!("write DNSOverTLS=no into {file} (opportunistic falls back to port 53), and into what writes that file; then: {then}; the name server of a VPC speaks no TLS; the VPC and its security groups are not the cause"),
         )
         .seen("file", file);
@@ -139,13 +190,15 @@ fn of_resolved(node: &Node<'_>, silent: &Silent<'_>) -> Finding {
         setting(node, "DNS").filter(|(_, value)| !value.is_empty() && !value.contains(upstream));
     if let Some((file, servers)) = foreign {
         return Finding::new(
-            format!("{file} lets systemd-resolved ({stub}) ask {servers}, which gives no answer; {directly}"),
+            format!(
+                "{file} lets systemd-resolved ({stub}) ask {servers}, and {how} itself; {directly}"
+            ),
             format!("take DNS= out of {file}, and out of what writes that file; then: {then}"),
         )
         .seen("file", file);
     }
     Finding::new(
-        format!("systemd-resolved ({stub}) does not answer; {directly}"),
+        format!("systemd-resolved ({stub}) {how}; {directly}"),
         format!(
             "resolvectl query {name} and journalctl -b -u systemd-resolved say why; {then}; until then: ln -sf /run/systemd/resolve/resolv.conf /etc/resolv.conf"
         ),
@@ -156,6 +209,7 @@ fn of_other(program: &str, silent: &Silent<'_>) -> Finding {
     let Silent {
         stub,
         upstream,
+        how,
         name,
         ..
     } = silent;
@@ -163,12 +217,15 @@ fn of_other(program: &str, silent: &Silent<'_>) -> Finding {
         NODE_LOCAL => {
             "read the log of its pod: /var/log/pods/kube-system_node-local-dns-*/*/*.log; dig @"
         }
+        UNKNOWN => {
+            "ss -ulpn 'sport = :53' names the program: read its log, and which servers it asks; dig @"
+        }
         _ => {
             "systemctl status dnsmasq, and ss -lunp 'sport = :53': whether it runs and which servers it asks (server= and resolv-file= in /etc/dnsmasq.conf and /etc/dnsmasq.d); dig @"
         }
     };
     Finding::new(
-        format!("{program} ({stub}) does not answer; asked directly {upstream} answers"),
+        format!("{} {how}; asked directly {upstream} answers", silent.who()),
         format!(
             "{look}{stub} {name}; until it answers write nameserver {upstream} into /etc/resolv.conf"
         ),
@@ -247,10 +304,33 @@ mod tests {
             node.assert("dns.names", Status::Fail, "10.0.0.2 answers");
         }
         for (stub, words) in [
-            ("127.0.0.1", "dnsmasq (127.0.0.1)"),
+            ("127.0.0.1", "the name server at 127.0.0.1 does not answer"),
             ("169.254.20.10", "node-local-dns"),
         ] {
             node(stub).assert("dns.resolvers", Status::Fail, words);
+        }
+    }
+
+    #[test]
+    fn a_name_that_the_stub_does_not_know_is_an_answer() {
+        for (error, status, words) in [
+            ("request timed out", Status::Fail, "does not answer"),
+            (
+                "DNS error: error response: Server Failure",
+                Status::Fail,
+                "refuses the question",
+            ),
+            (
+                "DNS error: no records found for Query",
+                Status::Ok,
+                "127.0.0.1",
+            ),
+        ] {
+            let mut node = node("127.0.0.1");
+            let mut lost = seen("", &[]);
+            lost.error = Some(error.to_owned());
+            node.survey.names = Seen::Yes(vec![lost, seen("10.0.0.2", &["10.0.0.11"])]);
+            node.assert("dns.resolvers", status, words);
         }
     }
 

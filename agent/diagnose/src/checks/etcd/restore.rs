@@ -8,7 +8,7 @@ use crate::checks::check::{Certainty, Finding};
 use crate::checks::from_journal::QUOTED;
 use crate::checks::logs::is_late;
 use crate::checks::node::Node;
-use crate::log_lines;
+use crate::log_lines::{self, is_plain_name};
 use quake_formats::yaml::shorten;
 use quake_model::facts::MemberSeen;
 
@@ -49,8 +49,11 @@ pub(super) fn of_manager(node: &Node<'_>, member: &MemberSeen, said: &str) -> Op
         .iter()
         .filter(|line| line.contains("archiving etcd data directory"))
         .count();
-    if place.is_quarantined(node) && (failed.is_some() || begun >= MANY) {
-        return Some(endless(&place, failed, said));
+    // A new cluster waits in quarantine, too: that alone is no restore.
+    let restores = begun > 0 || log.iter().any(|line| line.contains("restore-backup"));
+    let is_endless = (restores && failed.is_some()) || begun >= MANY;
+    if is_endless && place.is_quarantined(node) {
+        return Some(endless(node, &place, failed, said));
     }
     let (line, why) = failed?;
     Some(round(cluster, line, why, said))
@@ -68,10 +71,8 @@ fn log_of<'a>(node: &Node<'a>, cluster: &str) -> Vec<&'a str> {
 fn unread(why: &str) -> Option<&str> {
     let (_, rest) = why.split_once(UNREAD)?;
     let (name, rest) = rest.split_once('"')?;
-    ABSENT
-        .iter()
-        .any(|words| rest.contains(words))
-        .then_some(name)
+    let is_absent = ABSENT.iter().any(|words| rest.contains(words));
+    (is_absent && is_plain_name(name)).then_some(name)
 }
 
 /// Where a cluster serves its clients and has its data.
@@ -102,7 +103,7 @@ impl<'a> Place<'a> {
                 "events" => Some(3995),
                 _ => None,
             },
-            mount: mount.filter(is_here),
+            mount: mount.filter(|mount| is_plain_name(mount)).filter(is_here),
         }
     }
 
@@ -153,19 +154,27 @@ fn store(node: &Node<'_>, cluster: &str, name: &str, why: &str) -> Option<String
         .split_once("error reading file \"")
         .and_then(|(_, rest)| {
             let (store, _) = rest.split_once(&format!("/{name}/"))?;
-            Some(store.to_owned())
+            is_plain_name(store).then(|| store.to_owned())
         });
-    let of_spec = || {
-        let mut backups = node.expected().ok()?.backups.iter();
-        backups
-            .find(|place| {
-                place
-                    .trim_end_matches('/')
-                    .ends_with(&format!("/{cluster}"))
-            })
-            .cloned()
-    };
-    of_error.or_else(of_spec)
+    of_error.or_else(|| store_of_spec(node, cluster))
+}
+
+/// The store of the backups of a cluster by the cluster's spec.
+fn store_of_spec(node: &Node<'_>, cluster: &str) -> Option<String> {
+    let mut backups = node.expected().ok()?.backups.iter();
+    let end = format!("/{cluster}");
+    let own = backups.find(|place| place.trim_end_matches('/').ends_with(&end));
+    own.cloned()
+}
+
+/// etcd-manager-ctl with the store of a cluster.
+fn control(store: Option<&str>, cluster: &str) -> String {
+    match store {
+        Some(store) => format!("etcd-manager-ctl --backup-store={store}"),
+        None => {
+            format!("etcd-manager-ctl --backup-store=s3://BUCKET/CLUSTER/backups/etcd/{cluster}")
+        }
+    }
 }
 
 /// The finding of a restore whose backup is not there.
@@ -178,12 +187,7 @@ fn absent(node: &Node<'_>, place: &Place<'_>, name: &str, why: &str, said: &str)
         (*seen.get(store)?).map(|newest| format!(", such as the newest, of {newest}"))
     });
     let newest = newest.unwrap_or_default();
-    let control = format!(
-        "etcd-manager-ctl --backup-store={}",
-        store
-            .as_deref()
-            .unwrap_or("s3://BUCKET/CLUSTER/backups/etcd/main")
-    );
+    let control = control(store.as_deref(), cluster);
     let summary = format!(
         "a restore-backup command names the backup {name}, which is not in {shown}: etcd-manager begins the restore over and over, and keeps etcd-{cluster} empty {}; it {said}",
         place.quarantined()
@@ -196,8 +200,14 @@ fn absent(node: &Node<'_>, place: &Place<'_>, name: &str, why: &str, said: &str)
 }
 
 /// The finding of a cluster that stays in quarantine.
-fn endless(place: &Place<'_>, failed: Option<(&str, &str)>, said: &str) -> Finding {
+fn endless(
+    node: &Node<'_>,
+    place: &Place<'_>,
+    failed: Option<(&str, &str)>,
+    said: &str,
+) -> Finding {
     let cluster = place.cluster;
+    let control = control(store_of_spec(node, cluster).as_deref(), cluster);
     let why = match failed {
         Some((_, why)) => format!(
             "etcd-manager cannot end a restore: {}",
@@ -210,7 +220,9 @@ fn endless(place: &Place<'_>, failed: Option<(&str, &str)>, said: &str) -> Findi
             "{why}; etcd-{cluster} is empty {}, and {said}",
             place.quarantined()
         ),
-        "grep -E 'restore-backup|reconciliation loop' /var/log/etcd*.log says which backup and why; give a restore-backup command with a backup that can be read (etcd-manager-ctl list-backups), then delete the former one (list-commands, delete-command) and restart etcd-manager on all control planes; delete nothing below data-trashcan until the cluster is back",
+        format!(
+            "grep -E 'restore-backup|reconciliation loop' /var/log/etcd*.log says which backup and why; {control} list-backups, then {control} restore-backup with one that can be read; then delete the former command ({control} list-commands, and delete-command with its name) and restart etcd-manager on all control planes; delete nothing below data-trashcan until the cluster is back"
+        ),
     );
     match failed {
         Some((line, _)) => finding
@@ -251,5 +263,11 @@ mod tests {
         ] {
             assert_eq!(unread(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn an_unknown_store_is_that_of_the_cluster() {
+        assert!(control(None, "events").ends_with("/backups/etcd/events"));
+        assert!(control(Some("s3://b/x"), "events").ends_with("=s3://b/x"));
     }
 }

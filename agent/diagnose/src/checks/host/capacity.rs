@@ -227,12 +227,19 @@ fn files_in_memory(node: &Node<'_>, text: &str, total: u64) -> Option<Finding> {
     let all = total / KIB_PER_MIB;
     let left = format!("{available} of {all} MiB of memory are available");
     if let Some(found) = tmpfs::largest(node) {
-        let summary = format!(
-            "{left}, and files in {} hold much of the rest: {}",
+        let of_files = format!(
+            "files in {} hold much of the rest: {}",
             found.path,
             found.what()
         );
-        return Some(Finding::new(summary, found.fix(node)));
+        let larger = largest::of_host(node, total).filter(|process| process.mib > found.mib);
+        return Some(match larger {
+            Some(process) => Finding::new(
+                format!("{left}: {}; {of_files}", process.what()),
+                format!("{}; {}", process.fix(), found.fix(node)),
+            ),
+            None => Finding::new(format!("{left}, and {of_files}"), found.fix(node)),
+        });
     }
     if shared < total / SHARE || largest::of_host(node, total).is_some() {
         return None;

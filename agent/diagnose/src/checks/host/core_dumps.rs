@@ -34,10 +34,11 @@ pub(super) struct CoreDumps<'a> {
 pub(super) fn of<'a>(node: &Node<'a>, space: &SpaceFacts) -> Option<CoreDumps<'a>> {
     let pattern = node.text(PATTERN).ok().flatten()?.trim();
     let (program, crashes, line) = crashing(node)?;
-    let (folder, unbounded) = match pattern.contains("systemd-coredump") {
-        true => (FOLDER.to_owned(), Some(unbounded(node, space)?)),
-        false => (pattern.rsplit_once('/')?.0.to_owned(), None),
-    };
+    // A pattern that is a path leads into the mounts of the program that crashed, which may be a container's.
+    if !pattern.contains("systemd-coredump") {
+        return None;
+    }
+    let (folder, unbounded) = (FOLDER.to_owned(), Some(unbounded(node, space)?));
     let mount = node.mount_of(&folder).ok().flatten();
     let is_here = match mount {
         Some(mount) => mount.facts.target == space.path,
@@ -133,7 +134,7 @@ impl CoreDumps<'_> {
             None => "nothing bounds them".to_owned(),
         };
         format!(
-            "{program} crashed {crashes} times, and the core dump of each is kept in {folder}, where {why}"
+            "{program} crashed {crashes} times, and systemd-coredump keeps the dump of each in {folder}, where {why}"
         )
     }
 

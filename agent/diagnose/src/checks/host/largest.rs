@@ -7,7 +7,7 @@ use crate::checks::node::Node;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Largest<'a> {
     name: &'a str,
-    mib: u64,
+    pub(super) mib: u64,
 }
 
 /// What the table begins with.

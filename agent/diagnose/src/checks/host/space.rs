@@ -174,7 +174,7 @@ fn tidy(space: &SpaceFacts) -> String {
         "/run" => "du -xh -d2 /run | sort -h | tail shows what fills it (a journal without a disk: journalctl --vacuum-size=50M); mount -o remount,size=50% /run".to_owned(),
         "/tmp" => "du -xh -d2 /tmp | sort -h | tail shows what fills it; systemd-tmpfiles --clean removes what is older than ten days".to_owned(),
         // What auditd does where it has too little is its own affair (`services.target`).
-        "/var/log/audit" => "mkdir -p /var/tmp/audit && mv /var/log/audit/audit.log.* /var/tmp/audit/; set max_log_file_action = rotate in /etc/audit/auditd.conf, then: service auditd restart".to_owned(),
+        "/var/log/audit" => "df -h /var/log/audit /root; where it shows room in /root: mkdir -p /root/audit-old && mv /var/log/audit/audit.log.* /root/audit-old/ (where /var/log/audit is on the same filesystem as /root nothing is freed: move them to another one); set max_log_file_action = rotate in /etc/audit/auditd.conf, then: service auditd restart".to_owned(),
         "/boot" => "apt-get autoremove --purge, or dnf remove --oldinstallonly, removes old kernels".to_owned(),
         _ if !is_of_bytes(space) => format!(
             "du --inodes -xd4 {path} | sort -n | tail shows which directory has the many files; {ALL}"

@@ -3,8 +3,8 @@
 
 use super::has;
 use crate::checks::check::{Certainty, Finding, Verdict};
-use crate::checks::kubelet_config::{kubelet_texts, running_minor};
-use crate::checks::logs::is_late;
+use crate::checks::kubelet_config::{kubelet_setting, kubelet_texts, running_minor};
+use crate::checks::logs::{age_ms, is_late};
 use crate::checks::node::Node;
 use crate::checks::quote::quote;
 use crate::log_lines;
@@ -19,8 +19,18 @@ const POLICY: &str = "imagePullCredentialsVerificationPolicy";
 /// Where kubelet keeps which images it pulled itself, and with which credentials (`pkg/kubelet/images/pullmanager`).
 const RECORDS: &str = "/var/lib/kubelet/image_manager/pulled";
 
-/// Kubernetes of which kubelet looks at credentials of images that are there.
-const SINCE: u32 = 33;
+/// Kubernetes of which kubelet looks at credentials of images that are there, where nothing is said of the feature.
+const SINCE: u32 = 35;
+
+/// The feature that lets it look.
+const FEATURE: &str = "KubeletEnsureSecretPulledImages";
+
+/// How kubelet and containerd say that an image was taken.
+const TAKEN: &[&str] = &[
+    "Successfully pulled image",
+    "already present on machine",
+    "returns image reference",
+];
 
 /// What kubelet says of an image that it may not pull and does not take (`pkg/kubelet/images/image_manager.go`).
 const NEVER: &[&str] = &["with pull policy of Never", "ErrImageNeverPull"];
@@ -44,7 +54,7 @@ pub(super) fn refused(node: &Node<'_>, there: &[String]) -> Option<Result<Verdic
     let what = format!("kubelet does not take {first}{more}, which the runtime has");
     let finding = match &policy {
         Some((file, policy)) if verifies => of_policy(&what, file, policy, &images),
-        _ if running_minor(node).is_some_and(|minor| minor >= SINCE) => of_secret(&what),
+        _ if looks(node) => of_secret(&what),
         _ => Finding::new(
             format!("{what}: it came after kubelet looked, or it is for another processor"),
             format!("crictl inspecti {first} shows its platform; kubectl delete pod lets kubelet look again"),
@@ -89,6 +99,42 @@ fn policy(node: &Node<'_>) -> Option<(String, String)> {
     })
 }
 
+/// Whether kubelet looks at credentials of images that are there, with no policy of its own.
+fn looks(node: &Node<'_>) -> bool {
+    let flag = kubelet_setting(node, "feature-gates", "featureGates").unwrap_or_default();
+    let texts = kubelet_texts(node).into_iter().map(|(_, text)| text);
+    let lines = texts.flat_map(str::lines).chain(flag.split(','));
+    let mut gates = lines.filter_map(|line| {
+        let (_, value) = line.split_once(FEATURE)?;
+        let value = value.trim_matches(|c: char| !c.is_alphanumeric());
+        value.split(|c: char| !c.is_alphanumeric()).next()
+    });
+    match gates.next_back() {
+        Some(value) => value == "true",
+        None => running_minor(node).is_some_and(|minor| minor >= SINCE),
+    }
+}
+
+/// Whether a later line tells that kubelet or the runtime took an image.
+fn was_taken(node: &Node<'_>, image: &str, refusal: &str) -> bool {
+    let units = ["kubelet.service", "containerd.service"];
+    units.iter().any(|unit| {
+        let journal = node.journal(unit);
+        let at = journal.iter().rposition(|line| line == refusal);
+        journal.iter().enumerate().any(|(place, line)| {
+            let tells =
+                TAKEN.iter().any(|words| line.contains(words)) && image_in(line) == Some(image);
+            tells
+                && match at {
+                    Some(at) => place > at,
+                    None => age_ms(line, node)
+                        .zip(age_ms(refusal, node))
+                        .is_some_and(|(taken, refused)| taken < refused),
+                }
+        })
+    })
+}
+
 /// The late lines, the latest first, in which kubelet misses an image of the runtime's list, or pulls one although it is there.
 fn lines<'a>(node: &Node<'a>, there: &[String], verifies: bool) -> Vec<(&'a str, &'a str)> {
     let units = ["kubelet.service", "containerd.service"];
@@ -100,7 +146,7 @@ fn lines<'a>(node: &Node<'a>, there: &[String], verifies: bool) -> Vec<(&'a str,
     let own = all.filter(|line| is_refusal(line) && is_late(line, node));
     let mut found: Vec<(&str, &str)> = own
         .filter_map(|line| Some((image_in(line)?, line.as_str())))
-        .filter(|(image, _)| has(there, image))
+        .filter(|(image, line)| has(there, image) && !was_taken(node, image, line))
         .collect();
     // That it may not pull what is there says most plainly that it does not take it.
     found.sort_by_key(|(_, line)| !NEVER.iter().any(|words| line.contains(words)));
@@ -176,6 +222,13 @@ mod tests {
         }
         let default = node("kind: KubeletConfiguration\n", &pull);
         default.assert("images.pull", Status::Ok, "no pull");
+        let taken = format!(r#""Successfully pulled image" image="{IMAGE}""#);
+        let mut later = node(always, &never);
+        later.journal("kubelet.service", &[&never, &taken]);
+        assert!(!later.judge("images.pull").note.contains("does not take"));
+        let gate = "featureGates:\n  KubeletEnsureSecretPulledImages: true\n";
+        let gated = node(gate, &never);
+        gated.assert("images.pull", Status::Warn, "pulled with credentials");
         let mut absent = node(always, &never);
         absent.runtime().images = Some(Vec::new());
         assert!(!absent.judge("images.pull").note.contains("does not take"));

@@ -58,7 +58,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let finding = Finding::new(
         format!("kubelet labels the node {key}={value}, and the instance is in {right}{effect}"),
         format!(
-            "kops edit ig: take {key} out of nodeLabels, then: kops update cluster --yes, kops rolling-update cluster --yes; at once: take it out of --node-labels in {ENVIRONMENT}, systemctl restart kubelet.service, and kubectl label node {} {key}- (the CSI driver and the cloud controller set the right one)",
+            "kops edit ig: take {key} out of nodeLabels, then: kops update cluster --yes, kops rolling-update cluster --yes; at once: take it out of --node-labels in {ENVIRONMENT}, systemctl restart kubelet.service, and kubectl label --overwrite node {} {key}={right}",
             stage::kubernetes(node)?.node_name
         ),
     )

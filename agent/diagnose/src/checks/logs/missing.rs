@@ -1,6 +1,6 @@
 //! Objects of the cluster that a program asks for and that are not there.
 
-use crate::log_lines::unescaped;
+use crate::log_lines::{is_plain_name, unescaped};
 
 /// An object by its resource and name, as the API server names it.
 #[derive(Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ pub(super) fn missing(line: &str) -> Option<Missing> {
         .next()?;
     let is_of_group = resource.split('.').count() >= 3 && !resource.starts_with('.');
     let comes_and_goes = PASSING.iter().any(|kind| resource.starts_with(kind));
-    (is_of_group && !comes_and_goes && !name.is_empty()).then(|| Missing {
+    (is_of_group && !comes_and_goes && is_plain_name(name)).then(|| Missing {
         resource: resource.to_owned(),
         name: name.to_owned(),
     })
@@ -72,6 +72,7 @@ mod tests {
             "nodes \"i-0\" not found",
             "leases.coordination.k8s.io \"i-0\" not found",
             "the page was not found",
+            "FooConfig.crd.example.com \"$(reboot)\" not found",
         ] {
             assert_eq!(missing(other), None, "{other}");
         }

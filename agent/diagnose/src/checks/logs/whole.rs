@@ -20,7 +20,10 @@ pub(super) fn whole(lines: &[String], at: usize) -> Cow<'_, str> {
     if !line.trim_end().ends_with(OPENS) {
         return Cow::Borrowed(line);
     }
-    let follow = lines[at + 1..].iter().map(|line| line.trim());
+    // A line that is not indented is another message's, where the journal lost the end of the value.
+    let follow = lines[at + 1..].iter();
+    let follow = follow.take_while(|line| line.is_empty() || line.starts_with(['\t', ' ']));
+    let follow = follow.map(|line| line.trim());
     let follow = follow.take_while(|line| !line.starts_with('>'));
     let mut said: Vec<&str> = follow.filter(|line| !line.is_empty()).take(MOST).collect();
     said.dedup();
@@ -49,5 +52,9 @@ mod tests {
         assert_eq!(whole(&lines, 4), "I1122 next");
         assert_eq!(whole(&lines[..1], 0), lines[0]);
         assert_eq!(whole(&lines, 9), "");
+        let cut = [lines[0].clone(), lines[1].clone(), lines[4].clone()];
+        assert!(!whole(&cut, 0).contains("I1122 next"));
+        let cut = [lines[0].clone(), lines[4].clone()];
+        assert_eq!(whole(&cut, 0), lines[0]);
     }
 }

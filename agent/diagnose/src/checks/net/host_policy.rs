@@ -82,14 +82,11 @@ fn dropped(line: &str) -> Option<Drop> {
 
 /// A policy that the agent took in, and its line.
 struct Policy<'a> {
-    /// `ccnp` or `cnp`, as `kubectl` has it.
-    kind: &'static str,
     name: &'a str,
-    namespace: &'a str,
     line: &'a str,
 }
 
-/// The policy that the agent took in last (cilium/cilium, `pkg/policy/k8s` and `daemon/cmd/policy.go`).
+/// The policy of the cluster that the agent took in last (cilium/cilium, `pkg/policy/k8s` and `daemon/cmd/policy.go`).
 fn policy_before(log: &[String]) -> Option<Policy<'_>> {
     log.iter().rev().find_map(|line| {
         let field = |key: &str| {
@@ -97,21 +94,14 @@ fn policy_before(log: &[String]) -> Option<Policy<'_>> {
             rest.split(' ').next().filter(|value| !value.is_empty())
         };
         if line.contains("Imported CiliumNetworkPolicy") {
-            let namespace = field("k8sNamespace=").unwrap_or_default();
-            return Some(Policy {
-                kind: if namespace.is_empty() { "ccnp" } else { "cnp" },
-                name: field("ciliumNetworkPolicyName=")?,
-                namespace,
-                line,
-            });
+            // A policy of a namespace selects pods and never hosts.
+            let is_of_cluster = field("k8sNamespace=").is_none();
+            let name = field("ciliumNetworkPolicyName=").filter(|_| is_of_cluster)?;
+            return Some(Policy { name, line });
         }
         let name = field("resource=ccnp/")?;
-        line.contains("Upserted policy").then_some(Policy {
-            kind: "ccnp",
-            name,
-            namespace: "",
-            line,
-        })
+        line.contains("Upserted policy")
+            .then_some(Policy { name, line })
     })
 }
 
@@ -136,14 +126,10 @@ fn finding(
     let allow = "toEntities: [kube-apiserver, remote-node] in its egress";
     let finding = match policy {
         Some(policy) => {
-            let (kind, name) = (policy.kind, policy.name);
-            let of = match policy.namespace.is_empty() {
-                true => format!("{kind} {name}"),
-                false => format!("{kind} -n {} {name}", policy.namespace),
-            };
+            let name = policy.name;
             Finding::new(
-                format!("{dropped}, since the policy {name} ({kind}) was applied"),
-                format!("from where the API server answers: kubectl get {of} -o yaml > {name}.yaml, then add {allow}, or kubectl delete {of}; {at_once}; the API server, security groups and the load balancer are right"),
+                format!("{dropped}; the last policy of the cluster that the agent took in before is {name} (ccnp)"),
+                format!("from where the API server answers: kubectl get ccnp {name} -o yaml > {name}.yaml; where its nodeSelector fits this node, add {allow} (kubectl edit ccnp {name}); {at_once}; the API server, security groups and the load balancer are right"),
             )
             .seen("policy", quote(policy.line, 300))
         }

@@ -92,8 +92,11 @@ fn is_own_and_down(node: &Node<'_>) -> bool {
     let Ok(containers) = static_pods::containers_of(node, "kube-apiserver") else {
         return false;
     };
-    (containers.is_empty() || containers.iter().any(|one| one.exit_code.is_some()))
-        && !containers.iter().any(|one| one.state == "running")
+    let is_explained = match containers.is_empty() {
+        true => static_pods::refused(node, "kube-apiserver").is_some(),
+        false => containers.iter().any(|one| one.exit_code.is_some()),
+    };
+    is_explained && !containers.iter().any(|one| one.state == "running")
 }
 
 fn state_store(node: &Node<'_>) -> Result<Verdict, Unseen> {

@@ -23,7 +23,8 @@ const READY: &str = "Found ready Typha addresses.";
 pub(super) fn unrouted(node: &Node<'_>) -> Option<Finding> {
     let network = node.survey().network.ok();
     let links: Vec<&str> = network.map(bare_links).unwrap_or_default();
-    let probe = unreached(node, network);
+    // A pod that just ended has no link any more, and its last probe may end so, too.
+    let probe = unreached(node, network).filter(|_| !links.is_empty());
     let removed = removed(node, network, &links);
     // A link alone may be of a pod that is being made.
     if probe.is_none() && (links.is_empty() || links.len() < 2 && removed.is_empty()) {
@@ -84,8 +85,9 @@ fn unreached<'a>(node: &Node<'a>, network: Option<&NetworkFacts>) -> Option<(&'a
         let (_, address) = before.rsplit_once("dial tcp ")?;
         let (address, _) = address.rsplit_once(':')?;
         let address = address.trim_matches(['[', ']']);
-        let is_routed = network.is_some_and(|network| has_route(network, address));
-        (!is_routed).then_some((line.as_str(), address))
+        let is_of_host = address.starts_with("fe80:") || address.starts_with("127.");
+        let is_bare = network.is_some_and(|network| !has_route(network, address));
+        (is_bare && !is_of_host).then_some((line.as_str(), address))
     })
 }
 

@@ -66,15 +66,42 @@ fn specifications<'a>(node: &Node<'a>) -> Vec<Specification<'a>> {
 
 /// The values of `hostPath` in YAML or JSON.
 fn host_paths(text: &str) -> Vec<&str> {
-    let pieces = text.split("hostPath").skip(1);
-    let values = pieces.filter_map(|rest| {
+    let all = values(text, "hostPath");
+    all.filter(|path| path.starts_with('/')).collect()
+}
+
+/// The values of a key in YAML or JSON.
+fn values<'a>(text: &'a str, key: &'a str) -> impl Iterator<Item = &'a str> {
+    text.split(key).skip(1).filter_map(|rest| {
         let rest = rest.trim_start_matches(['"', '\'']).trim_start();
         let rest = rest.strip_prefix(':')?.trim_start();
         let rest = rest.trim_start_matches(['"', '\'']);
         let end = rest.find(|c: char| c.is_whitespace() || "\"',}".contains(c));
         Some(&rest[..end.unwrap_or(rest.len())])
-    });
-    values.filter(|path| path.starts_with('/')).collect()
+    })
+}
+
+/// Who writes a specification anew, and how.
+fn anew(one: &Specification<'_>) -> String {
+    const THEN: &str = "then delete the pods that fail (no restart of containerd is needed)";
+    const FOR_GOOD: &str =
+        "and do the same in the image, or at each boot, after the driver is installed";
+    let path = &one.path;
+    let name = path.rsplit('/').next().unwrap_or(path);
+    // The device plugin writes its own as it starts, and gives its names to kubelet.
+    if name.contains("device-plugin") || name.starts_with("k8s.") {
+        return format!(
+            "delete the pod of the device plugin on this node, which writes {path} anew as it starts (kubectl get pods -A -o wide | grep device-plugin names it); {THEN}"
+        );
+    }
+    let is_of_gpu = values(one.text, "kind").any(|kind| kind == "nvidia.com/gpu");
+    let is_of_toolkit = path.starts_with("/etc/cdi/") || path.ends_with("/run/cdi/nvidia.yaml");
+    match is_of_gpu && is_of_toolkit {
+        true => format!("nvidia-ctk cdi generate --output={path}; {THEN}; {FOR_GOOD}"),
+        false => {
+            format!("let the tool of the device's vendor write {path} anew; {THEN}; {FOR_GOOD}")
+        }
+    }
 }
 
 /// The version of the driver that is loaded: `NVRM version: NVIDIA UNIX x86_64 Kernel Module  570.133.20  Sun Mar 23 …`.
@@ -126,15 +153,8 @@ fn finding(
         None if missing.is_empty() => return None,
         None => format!("{path} gives containers files of the host that are gone{absent}"),
     };
-    let write = match one.text.contains("nvidia.com/") {
-        true => format!("nvidia-ctk cdi generate --output={path}"),
-        false => format!("let the tool of the device's vendor write {path} anew"),
-    };
-    let fix = format!(
-        "{write}; then delete the pods that fail (no restart of containerd is needed); and do the same in the image, or at each boot, after the driver is installed"
-    );
     let shown = missing.iter().take(3);
-    let finding = Finding::new(summary, fix).by(Certainty::Certain);
+    let finding = Finding::new(summary, anew(one)).by(Certainty::Certain);
     let finding = finding.seen("file", path);
     Some(shown.fold(finding, |finding, path| finding.seen("hostPath", path)))
 }
@@ -196,6 +216,26 @@ mod tests {
             Status::Fail,
             "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",
         );
+    }
+
+    #[test]
+    fn the_one_who_writes_a_specification_writes_it_anew() {
+        let of_other = SPECIFICATION.replace("nvidia.com/gpu", "nvidia.com/mig");
+        for (path, text, words) in [
+            (
+                "/run/cdi/k8s.device-plugin.nvidia.com-gpu.json",
+                SPECIFICATION,
+                "delete the pod of the device plugin",
+            ),
+            ("/run/cdi/nvidia.yaml", SPECIFICATION, "nvidia-ctk cdi"),
+            ("/run/cdi/x.yaml", SPECIFICATION, "the device's vendor"),
+            ("/etc/cdi/x.yaml", &of_other, "the device's vendor"),
+        ] {
+            let mut node = Sample::worker();
+            node.text(path, text);
+            node.text(super::DRIVER, &version("570.133.20"));
+            node.assert("runtime.cdi", Status::Warn, words);
+        }
     }
 
     #[test]

@@ -136,7 +136,7 @@ fn remedy(node: &Node<'_>, folder: &str) -> String {
     }
     let keys = keys.join("|");
     format!(
-        "by EC2's serial console (SSH is stopped): mkdir -p /var/tmp/audit && mv {folder}/audit.log.* /var/tmp/audit/; sed -i -E 's/^({keys}) *=.*/\\1 = syslog/; s/^max_log_file_action *=.*/max_log_file_action = rotate/' {CONFIGURATION}; systemctl isolate multi-user.target; do the same in the image, and leave containers out of the audit rules (-F auid!=unset); a reboot or systemctl start kubelet alone lasts until auditd does it again"
+        "by EC2's serial console (SSH is stopped): df -h {folder} /root; where it shows room in /root: mkdir -p /root/audit-old && mv {folder}/audit.log.* /root/audit-old/ (where {folder} is on the same filesystem as /root nothing is freed: move them to another one); sed -i -E 's/^({keys}) *=.*/\\1 = syslog/; s/^max_log_file_action *=.*/max_log_file_action = rotate/' {CONFIGURATION}; systemctl isolate multi-user.target; do the same in the image, and leave containers out of the audit rules (-F auid!=unset); a reboot or systemctl start kubelet alone lasts until auditd does it again"
     )
 }
 

@@ -21,7 +21,7 @@ struct Lack<'a> {
 }
 
 /// What keeps a component that has no container from being admitted.
-pub(super) fn refused(node: &Node<'_>, component: &str) -> Option<Finding> {
+pub(in crate::checks) fn refused(node: &Node<'_>, component: &str) -> Option<Finding> {
     let own = format!("/{component}-");
     let is_own = |line: &&String| line.contains(REFUSED) && line.contains(&own);
     let line = node.journal("kubelet.service").iter().rfind(is_own)?;

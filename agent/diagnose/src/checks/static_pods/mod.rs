@@ -13,6 +13,7 @@ mod running;
 #[cfg(test)]
 mod tests;
 
+pub(super) use admitted::refused;
 pub(super) use manifest::images;
 pub(super) use running::{containers_of, known_in, trouble_of};
 

@@ -4,6 +4,7 @@
 use super::Set;
 use crate::checks::check::Finding;
 use crate::checks::host::modules::is_loaded;
+use crate::checks::logs::is_late;
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
 
@@ -14,12 +15,12 @@ pub(in crate::checks) fn is_sealed(node: &Node<'_>) -> bool {
     node.sysctl(KEY).ok().flatten() == Some("1")
 }
 
-/// What a remedy says instead that would load a module.
+/// A remedy that would load a module, with what comes before that.
 pub(in crate::checks) fn without_modprobe(fix: &str, node: &Node<'_>) -> Option<String> {
     let loads = fix.contains("modprobe ") && !fix.contains(KEY);
     (loads && is_sealed(node)).then(|| {
         format!(
-            "{KEY} is 1, so that the kernel refuses modprobe, and a package of modules does not help: follow the remedy of host.sysctl and reboot the node"
+            "{fix}; but {KEY} is 1, so that the kernel refuses modprobe, and a package of modules does not help until then: first follow the remedy of host.sysctl and reboot the node"
         )
     })
 }
@@ -45,8 +46,9 @@ pub(super) fn needed(node: &Node<'_>) -> Option<Finding> {
 fn asked_for<'a>(node: &Node<'a>) -> Option<(String, String, &'a str)> {
     let lacks = |line: &&'a String| {
         let module = module_of(line)?;
-        let is_lacking = !is_loaded(node, &module).ok()?;
-        is_lacking.then_some((module, line.as_str()))
+        let is_there = |name: &String| is_loaded(node, name).unwrap_or(true);
+        let is_lacking = !any_of(line, &module).iter().any(is_there);
+        (is_lacking && is_late(line, node)).then_some((module, line.as_str()))
     };
     let mut pods = node.pods();
     let of_pods = pods.find_map(|pod| {
@@ -85,6 +87,19 @@ fn module_of(line: &str) -> Option<String> {
     let name = between("unknown filesystem type '", "'")
         .or_else(|| between("could not insert '", "': Operation not permitted"))?;
     Some(name.replace('-', "_"))
+}
+
+/// The modules of which each is the one that a line says to be missing: older extensions of iptables are `ipt_` and `ip6t_`.
+fn any_of(line: &str, module: &str) -> Vec<String> {
+    let extension = module.strip_prefix("xt_");
+    match extension.filter(|_| line.contains("Extension ")) {
+        Some(name) => vec![
+            module.to_owned(),
+            format!("ipt_{name}"),
+            format!("ip6t_{name}"),
+        ],
+        None => vec![module.to_owned()],
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +150,9 @@ mod tests {
             Status::Fail,
             "systemctl disable --now late.timer",
         );
-        node.text("/proc/modules", "xt_recent 1 0 - Live 0x0\n");
-        node.assert("host.sysctl", Status::Warn, "kernel.modules_disabled is 1");
+        for module in ["xt_recent", "ipt_recent", "ip6t_recent"] {
+            node.text("/proc/modules", &format!("{module} 1 0 - Live 0x0\n"));
+            node.assert("host.sysctl", Status::Warn, "kernel.modules_disabled is 1");
+        }
     }
 }
