@@ -252,6 +252,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/var/lib/kubelet/pki/kubelet.crt"),
     text("/var/lib/kubelet/pki/kubelet-client-current.pem"),
     text("/srv/kubernetes/*.crt"),
+    text("/srv/kubernetes/kube-apiserver/admission-control-config.yaml"),
     text("/srv/kubernetes/kubelet-api.pem"),
     text("/srv/kubernetes/*.cert"),
     text("/srv/kubernetes/*/*.crt"),

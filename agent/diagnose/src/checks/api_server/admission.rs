@@ -33,6 +33,7 @@ const OF_OTHERS: &[&str] = &[
     "service account",
     "node \"",
     "not yet ready to handle request",
+    "no providers available",
 ];
 
 /// The finding of mirror pods and pods of `DaemonSet`s that are forbidden of late.
@@ -111,17 +112,14 @@ fn read(line: &str) -> Option<Forbidden<'_>> {
     })
 }
 
-/// The kubeconfig of the image policy where the reason has the address in it, or names the plugin.
+/// The kubeconfig of the image policy where the reason is this plugin's.
 fn of_image_policy<'a>(node: &Node<'a>, why: &str) -> Option<&'a str> {
     let text = node.text(CONFIGURATION).ok()??;
     let (_, rest) = text.split_once("kubeConfigFile:")?;
     let path = rest.lines().next()?.trim().trim_matches('"');
-    let config = node.text(path).ok().flatten().unwrap_or_default();
-    let mut servers = config
-        .lines()
-        .filter_map(|line| line.trim().strip_prefix("server:"));
-    let has_server = servers.any(|server| why.contains(server.trim()));
-    (has_server || why.contains("image policy webhook")).then_some(path)
+    // Other webhooks say that they are called; this plugin gives the error of its request alone.
+    let is_own = why.starts_with("Post \"") || why.contains("image policy webhook");
+    (is_own && text.contains("imagePolicy")).then_some(path)
 }
 
 /// What to say and do where the API server, which has the host's name server, looks for a name of a Service.
