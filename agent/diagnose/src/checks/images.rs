@@ -313,7 +313,7 @@ fn needed(node: &Node<'_>) -> Result<Vec<String>, Unseen> {
 }
 
 /// Whether an image is among those of the runtime, which may give it its whole name.
-fn has(there: &[String], image: &str) -> bool {
+pub(super) fn has(there: &[String], image: &str) -> bool {
     let wanted = whole_name(image);
     there.iter().any(|name| whole_name(name) == wanted)
 }

@@ -23,9 +23,8 @@ const OFTEN: usize = 3;
 pub(super) struct CoreDumps<'a> {
     program: &'a str,
     crashes: usize,
-    folder: String,
-    /// The file that takes the bounds away, and what it sets; none where no program bounds them.
-    unbounded: Option<(String, String)>,
+    /// The file that takes the bounds away, and what it sets.
+    unbounded: (String, String),
     /// The latest line of the kernel.
     pub(super) line: &'a str,
 }
@@ -38,16 +37,14 @@ pub(super) fn of<'a>(node: &Node<'a>, space: &SpaceFacts) -> Option<CoreDumps<'a
     if !pattern.contains("systemd-coredump") {
         return None;
     }
-    let (folder, unbounded) = (FOLDER.to_owned(), Some(unbounded(node, space)?));
-    let mount = node.mount_of(&folder).ok().flatten();
-    let is_here = match mount {
+    let unbounded = unbounded(node, space)?;
+    let is_here = match node.mount_of(FOLDER).ok().flatten() {
         Some(mount) => mount.facts.target == space.path,
-        None => is_below(&folder, &space.path),
+        None => is_below(FOLDER, &space.path),
     };
-    (folder.starts_with('/') && is_here).then_some(CoreDumps {
+    is_here.then_some(CoreDumps {
         program,
         crashes,
-        folder,
         unbounded,
         line,
     })
@@ -68,10 +65,14 @@ fn crashing<'a>(node: &Node<'a>) -> Option<(&'a str, usize, &'a str)> {
             .rsplit_once("] ")
             .filter(|(before, _)| before.starts_with('['));
         let text = text.map_or(line, |(_, text)| text);
-        let Some((program, _)) = text.split_once('[') else {
+        // A program gives itself its name, which reaches a command.
+        let is_of_name = |b: u8| b.is_ascii_alphanumeric() || b"-_".contains(&b);
+        let name = text.split_once('[').map(|(name, _)| name.trim());
+        let Some(program) = name.filter(|name| name.bytes().all(is_of_name) && !name.is_empty())
+        else {
             continue;
         };
-        let found = programs.entry(program.trim()).or_default();
+        let found = programs.entry(program).or_default();
         *found = (found.0 + 1, line);
     }
     let most = programs.into_iter().max_by_key(|(_, (count, _))| *count);
@@ -124,35 +125,19 @@ impl CoreDumps<'_> {
     /// What is so, as a clause.
     pub(super) fn what(&self) -> String {
         let CoreDumps {
-            program,
-            crashes,
-            folder,
-            ..
+            program, crashes, ..
         } = self;
-        let why = match &self.unbounded {
-            Some((path, sets)) => format!("{path} took the bounds away ({sets})"),
-            None => "nothing bounds them".to_owned(),
-        };
+        let (path, sets) = &self.unbounded;
         format!(
-            "{program} crashed {crashes} times, and systemd-coredump keeps the dump of each in {folder}, where {why}"
+            "{program} crashed {crashes} times, and systemd-coredump keeps the dump of each in {FOLDER}, where {path} took the bounds away ({sets})"
         )
     }
 
     /// How they are bounded and how room is made.
     pub(super) fn fix(&self) -> String {
-        let CoreDumps {
-            program, folder, ..
-        } = self;
-        let bound = match &self.unbounded {
-            Some((path, _)) => format!(
-                "set MaxUse=2G and KeepFree=15% (or Storage=none) in {path}; it counts from the next dump"
-            ),
-            None => {
-                format!("sysctl -w kernel.core_pattern='|/bin/false' until {program} is repaired")
-            }
-        };
+        let (program, path) = (self.program, &self.unbounded.0);
         format!(
-            "du -sh {folder} shows their size: copy one dump off for who repairs {program}, and delete the others (rm {folder}/core.{program}.*); {bound}; then repair {program}, whose container ends with 139, or limit its cores; a larger disk only delays it"
+            "du -sh {FOLDER} shows their size: copy one dump off for who repairs {program}, and delete the others (rm {FOLDER}/core.{program}.*); set MaxUse=2G and KeepFree=15% (or Storage=none) in {path}; it counts from the next dump; then repair {program}, whose container ends with 139, or limit its cores; a larger disk only delays it"
         )
     }
 }
@@ -191,6 +176,10 @@ mod tests {
             node.text(PATTERN, "|/lib/systemd/systemd-coredump %P %u\n");
             node.text("/etc/systemd/coredump.conf.d/50-keep.conf", settings);
             node.survey.kernel_log = Seen::Yes(vec![crash.to_owned(); crashes]);
+            let hostile = crash.replace("imgproxy", "x /etc/* y");
+            let mut other = Sample::worker();
+            other.survey.kernel_log = Seen::Yes(vec![hostile; crashes]);
+            assert!(super::crashing(&Node::new(&other.survey)).is_none());
             let found = of(&Node::new(&node.survey), &space);
             assert_eq!(found.is_some(), wanted, "{settings} {crashes}");
             if let Some(found) = found {

@@ -2,6 +2,7 @@
 //! (containerd/containerd, `docs/hosts.md` and `core/remotes/docker/resolver.go`).
 
 use crate::checks::check::{Certainty, Finding};
+use crate::checks::images::has;
 use crate::checks::node::Node;
 use crate::checks::quote::quote;
 use quake_formats::image_pull::{image_in, is_pull};
@@ -110,7 +111,7 @@ fn failed_at<'a>(node: &Node<'a>, server: &str) -> Option<&'a str> {
         let fails = FAILURES.iter().any(|words| line.contains(words));
         let came = image_in(line)
             .zip(there)
-            .is_some_and(|(image, there)| there.iter().any(|it| it.ends_with(image)));
+            .is_some_and(|(image, there)| has(there, image));
         is_of_tag && fails && is_pull(line) && !came
     })?;
     Some(line)
