@@ -1,5 +1,6 @@
 //! Checks of the machine's disks and filesystems.
 
+use super::damaged::damaged;
 use super::growth::partition;
 use super::space::disk_space;
 use super::{copies, features, kernel_log, latency};
@@ -77,6 +78,7 @@ const ERRORS: &[&str] = &[
 const TOLD: &[&str] = &[
     "error",
     "Corruption",
+    "corruption",
     "shut down",
     "Shutting down",
     "read-only",
@@ -128,7 +130,15 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
         found.map(|mount| (line, mount))
     });
     if let Some((line, mount)) = of_mounted {
-        return of_mount(node, line, mount).fail();
+        let of_mount_alone: Vec<&str> = errors
+            .iter()
+            .filter(|line| is_of(line, mount))
+            .copied()
+            .collect();
+        let damaged = damaged(&of_mount_alone, mount, node);
+        return damaged
+            .unwrap_or_else(|| of_mount(node, line, mount))
+            .fail();
     }
     let of_volume = features::newer(node)
         .or_else(|| copies::refused(node, &mounts))

@@ -3,6 +3,7 @@
 mod capacity;
 mod copies;
 mod core_dumps;
+mod damaged;
 mod disks;
 mod efs;
 mod features;

@@ -53,6 +53,35 @@ fn a_filesystem_with_errors_is_told_apart_from_a_disk_that_left() {
 }
 
 #[test]
+fn a_damaged_filesystem_on_a_device_that_answers_is_repaired_and_not_replaced() {
+    let containerd = "31 21 259:3 / /var/lib/containerd rw,noatime - xfs /dev/nvme1n1 rw\n";
+    let etcd = "31 21 259:3 / /mnt/master-vol-1 rw,noatime - ext4 /dev/nvme1n1 rw\n";
+    let damage = "XFS (nvme1n1): Metadata corruption detected at xfs_agf_verify+0x10e/0x190 [xfs], xfs_agf block 0x1";
+    let stopped = "XFS (nvme1n1): User initiated shutdown received. Shutting down filesystem";
+    let read = "XFS (nvme1n1): metadata I/O error in \"xfs_trans_read_buf_map\" at daddr 0x1 len 1 error 117";
+    let checksum = "EXT4-fs error (device nvme1n1): ext4_validate_block_bitmap:390: comm etcd: bg 12: bad block bitmap checksum";
+    let device =
+        "I/O error, dev nvme1n1, sector 2048 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 2";
+    let cases = [
+        (
+            logged(mounted(containerd), &[damage, stopped, read]),
+            "the xfs of /dev/nvme1n1 at /var/lib/containerd has damaged metadata and has shut itself down",
+        ),
+        (
+            logged(mounted(etcd), &[checksum]),
+            "the ext4 of /dev/nvme1n1 at /mnt/master-vol-1 has damaged metadata; the device itself reports no error",
+        ),
+        (
+            logged(mounted(containerd), &[device, damage]),
+            "/dev/nvme1n1 at /var/lib/containerd reports errors",
+        ),
+    ];
+    for (survey, words) in cases {
+        proves("host.disk-errors", &survey, Status::Fail, words);
+    }
+}
+
+#[test]
 fn a_slow_disk_is_told_by_pressure_or_by_the_log() {
     let hung = "INFO: task jbd2/nvme0n1p1-:211 blocked for more than 120 seconds.";
     let pressed =
