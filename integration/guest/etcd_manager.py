@@ -37,6 +37,13 @@ def ask(endpoint, action, parameters):
     return root
 
 
+def listed(options, etcd, known):
+    """What EC2 lists for this etcd; asked once until something is attached or detached."""
+    if etcd not in known:
+        known[etcd] = describe(options, etcd)
+    return known[etcd]
+
+
 def describe(options, etcd):
     """Ids of the volumes that have etcd-manager's tags, with the instances that hold them, in the order of the answer."""
     filters = [
@@ -98,9 +105,9 @@ class Simulated:
         return True
 
 
-def take(options, machine, etcd, order):
+def take(options, machine, etcd, order, known):
     """What one pod of etcd-manager does, once."""
-    found = describe(options, etcd)
+    found = listed(options, etcd, known)
     place = {volume: at for at, volume in enumerate(order)}
     volumes = sorted(found, key=lambda volume: place.get(volume, len(place)))
     taken = {"volume": None, "attached": None, "formatted": None, "mounted": None}
@@ -113,6 +120,8 @@ def take(options, machine, etcd, order):
         asked = {"VolumeId": volume, "InstanceId": options.instance, "Device": DEVICES[etcd]}
         if options.choose or ask(options.endpoint, "AttachVolume", asked) is not None:
             taken["volume"] = taken["attached"] = volume
+            if not options.choose:
+                known.clear()
             break
     # Where it only chooses, or has nothing but a region, no device comes of an attachment.
     if taken["volume"] is None or machine is None or (options.choose and taken["attached"]):
@@ -138,13 +147,15 @@ def main():
     machine = {"machine": Machine, "none": lambda: None}.get(options.disks, lambda: Simulated(options.disks))()
     volumes = options.order.split(",")
     outcomes = collections.Counter()
+    known = {}
     for order in itertools.permutations(volumes) if options.every_order else [volumes]:
-        took = {etcd: take(options, machine, etcd, order) for etcd in DEVICES}
+        took = {etcd: take(options, machine, etcd, order, known) for etcd in DEVICES}
         outcomes[json.dumps(took)] += 1
         for etcd, taken in took.items():
             if options.release and taken["attached"]:
                 held = {"VolumeId": taken["attached"], "InstanceId": options.instance, "Device": DEVICES[etcd]}
                 ask(options.endpoint, "DetachVolume", held)
+                known.clear()
     for outcome, orders in outcomes.items():
         print(json.dumps({"orders": orders, **json.loads(outcome)}))
 
