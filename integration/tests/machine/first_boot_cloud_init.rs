@@ -1,6 +1,7 @@
-//! The first boot of a bare image, once for each form of the user data that the agent renders: cloud-init knows EC2 by
-//! its firmware, asks the metadata service for user data, and runs the delivery script in it; that fetches, proves,
-//! installs and starts the agent, which makes the machine a node. What the confined service did holds for all of it.
+//! The first boot of a bare image, for the forms of user data that cloud-init has to take apart (`kops_worker` has a script
+//! alone): cloud-init knows EC2 by its firmware, asks the metadata service for user data, and runs the delivery script in it;
+//! that fetches, proves, installs and starts the agent, which makes the machine a node. What the confined service did holds
+//! for all of it.
 
 use quake_integration::agent;
 use quake_integration::machine::{
@@ -16,13 +17,8 @@ struct Form {
     group: &'static str,
 }
 
-/// Compressed is the one that cloud-init has to take apart most. Only a control plane has mounts.
-const FORMS: [Form; 3] = [
-    Form {
-        name: "script",
-        more: &[],
-        group: "workers",
-    },
+/// Compressed is the one that cloud-init has to take apart most: the script is a part of it. Only a control plane has mounts.
+const FORMS: [Form; 2] = [
     Form {
         name: "mime",
         more: &["--gzip"],
@@ -34,9 +30,6 @@ const FORMS: [Form; 3] = [
         group: "workers",
     },
 ];
-
-/// How many machines are up at once: each takes a processor.
-const AT_ONCE: usize = 2;
 
 /// Properties of the agent's unit that only the confined one has.
 const CONFINED: [&str; 3] = [
@@ -56,21 +49,19 @@ fn first_boot_cloud_init() {
     let binary = std::fs::read(binary).expect("it is there");
     let digest = sha256(&binary);
     lab.vpc().serve("/quake-agent", binary);
-    for forms in FORMS.chunks(AT_ONCE) {
-        thread::scope(|scope| {
-            for form in forms {
-                let (lab, cluster) = (&lab, &cluster);
-                let user_data = rendered(cluster, &digest, form);
-                let mounts = volumes.values().filter(|_| form.group != "workers");
-                let mounts = mounts.map(|volume| format!("/mnt/master-{volume}"));
-                let mounts: Vec<String> = mounts.collect();
-                scope.spawn(move || {
-                    let machine = delivered(lab, cluster, form, &user_data);
-                    assert_whole_machine(&machine, &mounts);
-                });
-            }
-        });
-    }
+    thread::scope(|scope| {
+        for form in &FORMS {
+            let (lab, cluster) = (&lab, &cluster);
+            let user_data = rendered(cluster, &digest, form);
+            let mounts = volumes.values().filter(|_| form.group != "workers");
+            let mounts = mounts.map(|volume| format!("/mnt/master-{volume}"));
+            let mounts: Vec<String> = mounts.collect();
+            scope.spawn(move || {
+                let machine = delivered(lab, cluster, form, &user_data);
+                assert_whole_machine(&machine, &mounts);
+            });
+        }
+    });
 }
 
 /// What an operator gives an instance.

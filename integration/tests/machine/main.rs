@@ -20,7 +20,6 @@ mod kubernetes_node;
 mod metadata_refused;
 mod network_configuration_gone;
 mod nodeup_replaced;
-mod power_cut;
 mod reboot;
 mod seeded_boot;
 mod stopped_in_mid_attach;
