@@ -218,11 +218,19 @@ pub(super) fn is_announced(before: &[u8]) -> bool {
 
 /// A member of a public key of JSON (RFC 7517): the modulus, or a coordinate.
 fn is_of_web_key(before: &[u8]) -> bool {
-    let names: [&[u8]; 3] = [b"\"n\"", b"\"x\"", b"\"y\""];
+    let names: [&[u8]; 3] = [b"\"n", b"\"x", b"\"y"];
     let said = before.trim_ascii_end();
-    let said = said.strip_suffix(b"\"").unwrap_or(said).trim_ascii_end();
+    let said = without_escape(said.strip_suffix(b"\"").unwrap_or(said)).trim_ascii_end();
     let said = said.strip_suffix(b":").map(<[u8]>::trim_ascii_end);
-    said.is_some_and(|said| names.iter().any(|name| said.ends_with(name)))
+    let name = said
+        .and_then(|said| said.strip_suffix(b"\""))
+        .map(without_escape);
+    name.is_some_and(|said| names.iter().any(|name| said.ends_with(name)))
+}
+
+/// Without the backslashes of a quote.
+fn without_escape(said: &[u8]) -> &[u8] {
+    &said[..said.len() - said.iter().rev().take_while(|b| **b == b'\\').count()]
 }
 
 /// A certificate or a public key in DER: a sequence of which the first member is one, too, or a long number.

@@ -144,7 +144,16 @@ fn find_codes(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
 /// `read(4, "value\n", 256)`, as strace shows what somebody typed where a program asked for a password.
 fn read_behind(text: &str, from: usize) -> Option<Range<usize>> {
     const NEAR: usize = 160;
+    const FARTHEST: usize = 768;
     let near = &text[from..text.floor_char_boundary(from + NEAR)];
+    let prompt = near.find('"').unwrap_or(near.len());
+    // A terminal is set between the prompt and what is typed: that may take some lines.
+    let is_prompt =
+        near[..prompt].trim_end_matches('\\').ends_with([':', ' ']) && prompt < NEAR / 2;
+    let near = match is_prompt {
+        true => &text[from..text.floor_char_boundary(from + FARTHEST)],
+        false => near,
+    };
     let read = near.find(" read(").or_else(|| near.find("\nread("))? + " read(".len();
     let digits = run(&near.as_bytes()[read..], |b| {
         b.is_ascii_digit() || b"</>".contains(&b) || b.is_ascii_lowercase()
@@ -154,8 +163,14 @@ fn read_behind(text: &str, from: usize) -> Option<Range<usize>> {
     let start = from + near.len() - value.len();
     let rest = &text.as_bytes()[start..];
     let rest = &rest[..rest.len().min(NEAR)];
-    let length = run(rest, |b| b.is_ascii_graphic() && !b"\"\\".contains(&b));
-    (length >= 4 && length < rest.len()).then_some(start..start + length)
+    let length = run(rest, |b| {
+        (b.is_ascii_graphic() || b == b' ') && !b"\"\\".contains(&b)
+    });
+    // Farther on, and where it has blanks, only a line that ends is what was typed; what is read of a file is more.
+    let behind = &rest[length..];
+    let is_line = behind.starts_with(b"\\n\"") || behind.starts_with(b"\\\\n\\\"");
+    let is_typed = is_line || read < NEAR && !rest[..length].contains(&b' ');
+    (length >= 4 && length < rest.len() && is_typed).then_some(start..start + length)
 }
 
 /// `key | value`, a column of a record that psql shows with a line for each.
@@ -294,6 +309,10 @@ mod tests {
         (
             "write(4, \"password for a: \", 28) = 28\nread(4, \"hunter\\n\", 256) = 7",
             "write(4, \"password for a: \", 28) = 28\nread(4, \"***\\n\", 256) = 7",
+        ),
+        (
+            "write(2, \"Password: \", 10) = 10\nJan 02 03:04:05 h strace[7]: ioctl(0, TCGETS, {B38400 opost isig icanon echo ...}) = 0\nJan 02 03:04:05 h strace[7]: ioctl(0, TCSETSW, {B38400 opost isig icanon -echo ...}) = 0\nJan 02 03:04:05 h strace[7]: read(0, \"an owl\\n\", 511) = 7",
+            "write(2, \"Password: \", 10) = 10\nJan 02 03:04:05 h strace[7]: ioctl(0, TCGETS, {B38400 opost isig icanon echo ...}) = 0\nJan 02 03:04:05 h strace[7]: ioctl(0, TCSETSW, {B38400 opost isig icanon -echo ...}) = 0\nJan 02 03:04:05 h strace[7]: read(0, \"***\\n\", 511) = 7",
         ),
         (
             "'auth': ('svc_sync', 'wQ5]nettle(Dra7'), 's': 1",

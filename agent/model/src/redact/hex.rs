@@ -13,6 +13,13 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "MK dump:",
         "rivate key:",
         "rivateExponent:",
+        "AppKey:",
+        "SKey:",
+        "NwkKey:",
+        "ey[16]",
+        "EY[16]",
+        "ey[32]",
+        "EY[32]",
         "hexdump(len=",
         " key 0",
         "0x",
@@ -68,7 +75,11 @@ pub(super) fn find_numbers(text: &str) -> Vec<Range<usize>> {
                 find_pairs(text, from + length, &mut found);
             }
             "hexdump(len=" => {}
-            "priv:" | "MK dump:" | "rivate key:" | "rivateExponent:" => {
+            "ey[16]" | "EY[16]" | "ey[32]" | "EY[32]" => {
+                found.extend(bytes_of_array(text, at, from));
+            }
+            "priv:" | "MK dump:" | "rivate key:" | "rivateExponent:" | "AppKey:" | "SKey:"
+            | "NwkKey:" => {
                 find_pairs(text, from, &mut found);
             }
             _ => found.extend(behind_mark(text, from)),
@@ -225,6 +236,22 @@ fn behind_mark(text: &str, from: usize) -> Option<Range<usize>> {
     (length >= SHORTEST).then_some(start..start + length)
 }
 
+/// `APP_KEY[16] = { 0x2b, 0x7e, … }`, as sources of C have it.
+fn bytes_of_array(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
+    const LONGEST_ARRAY: usize = 512;
+    const FEWEST: usize = 16;
+    const BEFORE: usize = 24;
+    let before = &text[text.ceil_char_boundary(at.saturating_sub(BEFORE))..at];
+    let near = &text[from..text.floor_char_boundary(from + LONGEST_ARRAY)];
+    let open = near.find('{').filter(|open| *open <= 4)? + 1;
+    let inner = near[open..].split('}').next()?.trim();
+    let is_of_bytes = |b: u8| b.is_ascii_hexdigit() || b"x, \n\r\t\\".contains(&b);
+    let is_key = inner.bytes().all(is_of_bytes) && inner.matches("0x").count() >= FEWEST;
+    let start = from + open + near[open..].find(inner)?;
+    let is_public = before.to_ascii_lowercase().contains("pub");
+    (is_key && !is_public).then(|| start..start + inner.len())
+}
+
 /// `'crypt' => ['key' => '…']`, as of Magento.
 fn key_of_shop(text: &str, from: usize) -> Option<Range<usize>> {
     let near = &text[from..text.floor_char_boundary(from + 32)];
@@ -285,6 +312,14 @@ mod tests {
             (
                 "priv:\n    3f:9a:00:11:22:33:44:55".to_owned(),
                 "priv:\n    ***",
+            ),
+            (
+                "AppKey: 2B 7E 15 16 28 AE D2 A6 AB F7 15 88 09 CF 4F 3C".to_owned(),
+                "AppKey: ***",
+            ),
+            (
+                format!("u1_t APPKEY[16] = {{ {}0x3c }};", "0x2b, ".repeat(15)),
+                "u1_t APPKEY[16] = { *** };",
             ),
             (format!("VALUES (1, '\\x{NUMBER}')"), "VALUES (1, '\\x***')"),
             (

@@ -5,6 +5,7 @@
 //! It knows secrets by their shape or by the name beside them ([`RULES`]); one that has neither passes.
 
 mod accounts;
+mod aligned;
 mod arguments;
 mod base64;
 mod blank;
@@ -24,6 +25,7 @@ mod environment;
 mod foreign;
 mod form_values;
 mod forms;
+mod grepped;
 mod groups;
 mod handed;
 mod harmless;
@@ -34,6 +36,7 @@ mod label;
 mod line;
 mod links;
 mod login;
+mod mail;
 mod manifest;
 mod marked;
 mod marks;
@@ -59,11 +62,13 @@ mod secret_names;
 mod sentence;
 mod shape;
 mod shown;
+mod subscribers;
 mod unfold;
 mod url;
 mod userlist;
 mod value;
 mod vendor;
+mod web_keys;
 mod word;
 
 pub use known::KnownSecrets;

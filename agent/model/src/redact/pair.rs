@@ -23,6 +23,9 @@ const NAMES: [&str; 7] = [
 /// What holds the value of one.
 const VALUES: [&str; 4] = ["value", "val", "parametervalue", "stringvalue"];
 
+/// What holds the kind of a value, as in `{"type": "password", "value": "x"}`, a credential of Keycloak.
+const KINDS: [&str; 2] = ["type", "credentialtype"];
+
 /// What holds the path of a file, and what holds what is in it.
 const PATHS: [&str; 4] = ["path", "filename", "filepath", "dest"];
 const CONTENTS: [&str; 5] = ["content", "contents", "data", "source", "inline"];
@@ -64,6 +67,17 @@ impl Of {
     }
 }
 
+/// How a value is read of which something says that it is of this kind. A type of another name names a thing: `Secret`, a volume.
+fn form_of_kind(kind: &str) -> Option<Form> {
+    match kind {
+        "password" | "passwd" | "passphrase" | "PASSWORD" | "Password" => Some(Form::Doubtful),
+        "secret" | "token" | "apikey" | "api_key" | "psk" | "totp" | "hotp" => {
+            Some(Form::OpaqueOrHex)
+        }
+        _ => None,
+    }
+}
+
 fn form_of_file(file: &str) -> Option<Form> {
     let plain = [".txt", ".b64", ".secret"]
         .iter()
@@ -82,6 +96,8 @@ pub(super) struct Pairs {
     /// The rule that counts what is found, if there is one.
     rule: Option<&'static str>,
     named: Option<(usize, Form, Of)>,
+    /// The last kind of a value.
+    kind: Option<(usize, Form)>,
     unnamed: Option<(Range<usize>, Of)>,
 }
 
@@ -94,6 +110,7 @@ impl Pairs {
         Self {
             rule: rules.iter().find(is_paired).map(|rule| rule.name),
             named: None,
+            kind: None,
             unnamed: None,
         }
     }
@@ -104,6 +121,9 @@ impl Pairs {
         place: &Place<'_>,
         words: &[u8],
     ) -> Option<(&'static str, Range<usize>)> {
+        if KINDS.iter().any(|name| is_named(words, name.as_bytes())) {
+            return self.see_kind(place);
+        }
         let of = Of::named_by(words)?;
         let value = find_value(place, Form::Setting)?;
         // `Key=NAME,Value=value`
@@ -120,11 +140,31 @@ impl Pairs {
         self.rule.filter(|_| found).map(|rule| (rule, earlier))
     }
 
-    /// How a value is read that stands behind a name that tells.
+    /// Reads what kind a value is of; the value that stood before it, if it is of one that tells.
+    fn see_kind(&mut self, place: &Place<'_>) -> Option<(&'static str, Range<usize>)> {
+        let value = find_value(place, Form::Setting)?;
+        let form = form_of_kind(&place.text[value.clone()]);
+        self.kind = form.map(|form| (value.end, form));
+        let form = form?;
+        let (earlier, _) = self.unnamed.take().filter(|(_, held)| *held == Of::Value)?;
+        let is_beside = is_in_one_item(place.text, earlier.end, place.name.start);
+        let found = is_beside && is_secret(&place.text[earlier.clone()], form);
+        self.rule.filter(|_| found).map(|rule| (rule, earlier))
+    }
+
+    /// How a value is read that stands behind a name that tells, or behind its kind.
     pub(super) fn form_beside(&self, place: &Place<'_>, words: &[u8]) -> Option<Form> {
-        let (end, form, of) = self.named?;
-        let near = place.parting.start.saturating_sub(end) < FARTHEST;
-        (near && Of::held_by(words) == Some(of)).then_some(form)
+        let held = Of::held_by(words)?;
+        let start = place.parting.start;
+        let named = self.named.and_then(|(end, form, of)| {
+            let near = start.saturating_sub(end) < FARTHEST;
+            (near && held == of).then_some(form)
+        });
+        let of_kind = self.kind.and_then(|(end, form)| {
+            let is_beside = held == Of::Value && is_in_one_item(place.text, end, start);
+            is_beside.then_some(form)
+        });
+        named.or(of_kind)
     }
 
     /// Keeps a value for a name that may come behind it.
@@ -150,4 +190,46 @@ fn is_in_one_item(text: &str, from: usize, to: usize) -> bool {
         && !between.contains(['{', '}'])
         && !between.split('\n').skip(1).any(begins_item)
         && !between.contains("\\n- ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::redact::scrub;
+
+    #[test]
+    fn a_value_beside_its_kind_is_masked_in_either_order() {
+        for (text, scrubbed) in [
+            (
+                "{\"type\":\"password\",\"temporary\":false,\"value\":\"a heron\"}",
+                "{\"type\":\"password\",\"temporary\":false,\"value\":\"***\"}",
+            ),
+            (
+                "{\\\"value\\\":\\\"heron\\\",\\\"type\\\":\\\"password\\\"}",
+                "{\\\"value\\\":\\\"***\\\",\\\"type\\\":\\\"password\\\"}",
+            ),
+            (
+                "name: DB_PASSWORD\ntype: text\nvalue: heron",
+                "name: DB_PASSWORD\ntype: text\nvalue: ***",
+            ),
+            (
+                "{\"AppSKey\": \"2b7e151628aed2a6abf7158809cf4f3c\"}",
+                "{\"AppSKey\": \"***\"}",
+            ),
+        ] {
+            assert_eq!(scrub(text), scrubbed);
+            assert_eq!(scrub(scrubbed), scrubbed);
+        }
+    }
+
+    #[test]
+    fn values_of_other_kinds_and_of_other_objects_stay() {
+        for text in [
+            "{\"type\":\"text\",\"value\":\"heron\"}",
+            "{\"a\":{\"type\":\"password\"},\"value\":\"heron\"}",
+            "- type: Secret\n  name: web\n  value: web-tls",
+            "- type: password\n- value: heron",
+        ] {
+            assert_eq!(scrub(text), text);
+        }
+    }
 }

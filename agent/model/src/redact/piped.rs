@@ -99,15 +99,36 @@ fn is_read_in_trace(text: &str, from: usize, words: &[Range<usize>]) -> bool {
         return false;
     }
     let word = |place: &Range<usize>| &text[place.clone()];
+    let behind = &text[from..text.floor_char_boundary(from + FARTHEST_READER)];
+    let next = behind.split_once("+ ").map_or("", |(_, next)| next);
+    let next = next.split(['\n', '\r']).next().unwrap_or_default();
+    let next = next.split("\\n").next().unwrap_or_default();
+    // `/usr/sbin/program`
+    let (program, _) = next.split_once(' ').unwrap_or((next, ""));
+    let next = &next[program.rfind('/').map_or(0, |slash| slash + 1)..];
     let is_alone = match words {
+        [_] | [_, _] if takes_input(next) => true,
         // Nobody ends a message so.
         [flag, only] => ["-n", "%s", "%s\\n"].contains(&word(flag)) && !word(only).contains(' '),
         [only] => is_odd(word(only)),
         _ => false,
     };
-    let behind = &text[from..text.floor_char_boundary(from + FARTHEST_READER)];
-    let next = behind.split_once("+ ").map_or("", |(_, next)| next);
     is_alone && READERS.iter().any(|reader| next.starts_with(reader))
+}
+
+/// Whether a command says that it reads a secret from its input, so that whatever is written to it is one.
+fn takes_input(command: &str) -> bool {
+    const SIGNS: [&str; 8] = [
+        "file=-",
+        "file -",
+        "-fd 0",
+        "-fd=0",
+        "fd:0",
+        "stdin",
+        "=- ",
+        "/dev/fd/0",
+    ];
+    command.ends_with(" -") || SIGNS.iter().any(|sign| command.contains(sign))
 }
 
 #[cfg(test)]
@@ -130,6 +151,14 @@ mod tests {
                 "echo hunter > /root/.password",
                 "echo *** > /root/.password",
             ),
+            (
+                "+ printf %s 'an owl in 7 trees'\n+ /sbin/cryptsetup open --key-file=- /dev/a b",
+                "+ printf %s '***'\n+ /sbin/cryptsetup open --key-file=- /dev/a b",
+            ),
+            (
+                "++ echo 'an owl in trees'\n++ gpg --batch --passphrase-fd 0 -d a.gpg",
+                "++ echo '***'\n++ gpg --batch --passphrase-fd 0 -d a.gpg",
+            ),
         ] {
             assert_eq!(scrub(text), scrubbed);
             assert_eq!(scrub(scrubbed), scrubbed);
@@ -142,6 +171,7 @@ mod tests {
             "+ echo starting\n+ restic backup /srv",
             "+ echo -n 'all is well'\n+ restic backup /srv",
             "echo -n hunter2\ncryptsetup luksOpen /dev/a b",
+            "+ echo 'opening the disk'\n+ cryptsetup open --key-file=/root/a /dev/a b",
             "echo done > /var/log/restic.log",
         ] {
             assert_eq!(scrub(text), text);

@@ -101,6 +101,7 @@ pub(super) const PROGRAMS: &[Command] = &[
     command("key-string", &[("", Of::At(0))]),
     command("authentication-key", &[("md5", Of::Next)]),
     command("virsh", &[("secret-set-value", Of::At(1))]),
+    command("gpg-preset-passphrase", &[("-P", Of::Next)]),
     command("ssh-keygen", &[("-N", Of::Next), ("-P", Of::Next)]),
     command("open", &[("-u", Of::Comma)]),
     command("addprinc", PRINCIPAL),

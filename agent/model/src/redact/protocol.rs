@@ -101,8 +101,18 @@ fn length_of_breaks(bytes: &[u8]) -> usize {
 }
 
 /// What a dump or a log has before a secret, in forms that each are of one program.
-static DUMP_MARKS: LazyLock<Marks> =
-    LazyLock::new(|| Marks::of(["C=\"", " simple: ", " <- D ", " -> D ", "SETUSER"]));
+static DUMP_MARKS: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        "C=\"",
+        " simple: ",
+        " <- D ",
+        " -> D ",
+        "SETUSER",
+        "PRESET_PASSPHRASE ",
+        "=iscsi:",
+        "=cifs:",
+    ])
+});
 
 fn find_in_dumps(text: &str, found: &mut Vec<Range<usize>>) {
     for (at, _, mark) in DUMP_MARKS.places_in(text) {
@@ -111,6 +121,8 @@ fn find_in_dumps(text: &str, found: &mut Vec<Range<usize>>) {
             "C=\"" => found.extend(community(text, from)),
             " simple: " => found.extend(of_bind(text, at, from)),
             "SETUSER" => find_of_user(text, from, found),
+            "PRESET_PASSPHRASE " => found.extend(preset(text, from)),
+            "=iscsi:" | "=cifs:" => find_of_root(text, from, found),
             _ => found.extend(of_agent(text, at, from)),
         }
     }
@@ -139,12 +151,42 @@ fn of_bind(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     (before(text, at).contains("authentication") && length >= 8).then_some(from..from + length)
 }
 
-/// `chan_10 <- D secret`, as the agent of GnuPG shows a passphrase
+/// `chan_10 <- D secret`, as the agent of GnuPG shows a passphrase, in which blanks may be
 fn of_agent(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
-    let length = run(&text.as_bytes()[from..], |b| {
-        b.is_ascii_graphic() && !b"\"\\".contains(&b)
-    });
-    (before(text, at).contains("chan_") && length >= 4).then_some(from..from + length)
+    let rest = &text.as_bytes()[from..text.floor_char_boundary(from + LONGEST_LINE)];
+    let length = run(rest, |b| !b.is_ascii_control() && !b"\"\\".contains(&b));
+    let said = rest[..length].trim_ascii_end();
+    (before(text, at).contains("chan_") && said.len() >= 4).then_some(from..from + said.len())
+}
+
+/// `PRESET_PASSPHRASE grip timeout hex`, as the agent of GnuPG reads it
+fn preset(text: &str, from: usize) -> Option<Range<usize>> {
+    let words = words_of_line(text, from);
+    let mut words = words
+        .into_iter()
+        .filter(|word| !text[word.clone()].starts_with("--"));
+    let (_grip, timeout, hex) = (words.next()?, words.next()?, words.next()?);
+    let is_timeout = text[timeout]
+        .bytes()
+        .all(|b| b.is_ascii_digit() || b == b'-');
+    is_timeout.then_some(hex)
+}
+
+/// `netroot=iscsi:user:secret:user:secret@host`, where a kernel finds its root
+fn find_of_root(text: &str, from: usize, found: &mut Vec<Range<usize>>) {
+    let rest = &text.as_bytes()[from..text.floor_char_boundary(from + LONGEST_LINE)];
+    let word = &text[from..from + run(rest, |b| b.is_ascii_graphic() && !b"\"'\\".contains(&b))];
+    let Some((users, _)) = word.rsplit_once('@') else {
+        return;
+    };
+    let mut start = from;
+    for (number, part) in users.split(':').enumerate() {
+        // A URL begins with an empty part, and has a rule of its own.
+        if number % 2 == 1 && !part.is_empty() && !users.starts_with('/') {
+            found.push(start..start + part.len());
+        }
+        start += part.len() + 1;
+    }
 }
 
 /// `ACL SETUSER name on >secret`, and a digest behind `#`
@@ -213,6 +255,15 @@ mod tests {
                 "161:  C=\"***\" GetRequest(28) C=\"\" GetRequest(2)",
             ),
             (
+                "chan_10 <- PRESET_PASSPHRASE 5C2F0E1D88A4B7360912F4D3A6E8C17B90D5E342 -1 616E206F776C2034",
+                "chan_10 <- PRESET_PASSPHRASE 5C2F0E1D88A4B7360912F4D3A6E8C17B90D5E342 -1 ***",
+            ),
+            ("chan_9 <- D an owl 4", "chan_9 <- D ***"),
+            (
+                "netroot=iscsi:me:aheron:it:anowl@10.0.0.9::3260::iqn.2009-06.lan:root ro",
+                "netroot=iscsi:me:***:it:***@10.0.0.9::3260::iqn.2009-06.lan:root ro",
+            ),
+            (
                 "/msg NickServ IDENTIFY Hunter.two2",
                 "/msg NickServ IDENTIFY ***",
             ),
@@ -229,6 +280,8 @@ mod tests {
             "250-AUTH LOGIN PLAIN",
             "Result: PASS in 12ms",
             "AUTH failed",
+            "chan_10 <- CLEAR_PASSPHRASE 5C2F0E1D88A4B7360912F4D3A6E8C17B90D5E342",
+            "netroot=iscsi:@10.0.0.9::3260::iqn.2009-06.lan:root",
         ] {
             assert_eq!(scrub(text), text);
         }

@@ -3,9 +3,9 @@
 use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
-    chosen, columns, command, compare, credential, directive, encoded, entropy, environment,
-    foreign, forms, groups, handed, hex, links, login, manifest, marked, markup, name, pem, phrase,
-    protocol, sentence, shape, shown, url, vendor,
+    aligned, chosen, columns, command, compare, credential, directive, encoded, entropy,
+    environment, foreign, forms, groups, handed, hex, links, login, mail, manifest, marked, markup,
+    name, pem, phrase, protocol, sentence, shape, shown, subscribers, url, vendor, web_keys,
 };
 use std::ops::Range;
 
@@ -161,6 +161,7 @@ pub const RULES: &[Rule] = &[
             Shape(protocol::find_in_protocols),
             Shape(shown::find_shown),
             Shape(forms::find_in_forms),
+            Shape(mail::find_in_mail),
         ],
     },
     Rule {
@@ -170,6 +171,7 @@ pub const RULES: &[Rule] = &[
             Shape(phrase::find_phrases),
             Shape(groups::find_groups),
             Shape(hex::find_numbers),
+            Shape(subscribers::find_of_subscribers),
         ],
     },
     Rule {
@@ -225,7 +227,9 @@ pub const RULES: &[Rule] = &[
         name: "secret-setting",
         purpose: "settings, flags, variables, columns of tables and parts of sentences whose name tells of a secret",
         finds: &[
+            Shape(web_keys::find_in_web_keys),
             Shape(columns::find_in_tables),
+            Shape(aligned::find_in_columns),
             Shape(markup::find_in_markup),
             Shape(sentence::find_in_sentences),
             Shape(foreign::find_foreign),

@@ -68,6 +68,11 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "keybase64",
     "symmkey",
     "symmetrickey",
+    "nwkkey",
+    "nwkskey",
+    "appskey",
+    "sintkey",
+    "senckey",
 ];
 
 /// Names that tell of one by their last word, as in `DB_PASS` or `dbPass`, and not in `bypass`.
@@ -138,6 +143,7 @@ pub(super) const DOUBTFUL_WORDS: &[&str] = &[
     "tok",
     "authz",
     "login",
+    "opc",
 ];
 
 /// What may follow the word that tells: how the secret is written, or which of several it is.
@@ -308,7 +314,8 @@ pub(super) const OF_KEYS: &[&str] = &[
     "etcd",
 ];
 
-/// Names that end like one that tells, and are public: what identifies a cluster of etcd, or a request.
+/// Names that end like one that tells, and are public: what identifies a cluster of etcd, or a request; commands to an agent of
+/// GnuPG, behind which the key's grip stands.
 pub(super) const PUBLIC: &[&str] = &[
     "clustertoken",
     "initialclustertoken",
@@ -318,6 +325,9 @@ pub(super) const PUBLIC: &[&str] = &[
     "pagetoken",
     "synctoken",
     "tokentype",
+    "presetpassphrase",
+    "clearpassphrase",
+    "getpassphrase",
 ];
 
 /// First words of lines in configuration files, of which the second is a secret, whatever it looks like.

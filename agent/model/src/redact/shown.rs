@@ -2,6 +2,7 @@
 
 use super::MASK;
 use super::forms::is_odd_or_signed;
+use super::grepped::line_beside;
 use super::handed::{LONGEST, line_below};
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
@@ -125,7 +126,7 @@ pub(super) fn find_shown(text: &str) -> Vec<Range<usize>> {
         let from = at + mark.len();
         found.extend(match number < COMMANDS.len() {
             true => printed(text, at, from),
-            false => content_below(text, from),
+            false => line_beside(text, from).or_else(|| content_below(text, from)),
         });
     }
     apart(found)

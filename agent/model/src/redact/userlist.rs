@@ -33,6 +33,7 @@ const MARKS: &[&str] = &[
     "secret 9 ",
     "userPassword:: ",
     "plain-text-password-value ",
+    "there with password ",
     "password \"Auth\" ",
     "password 'Auth' ",
     "password \\\"Auth\\\" ",

@@ -218,7 +218,10 @@ impl Place<'_> {
         let bytes = self.text.as_bytes();
         let outer = self.name.start.checked_sub(1).map(|at| bytes[at]);
         let is_quote = matches!(outer, Some(b'"' | b'\''));
-        is_quote && !self.quoted && outer.as_ref() == bytes.get(start) && start == self.parting.end
+        is_quote
+            && !self.quoted
+            && outer.as_ref() == bytes.get(start)
+            && start <= self.parting.end + 1
     }
 
     /// The length of a value without quotes.
