@@ -11,8 +11,18 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// How a password is called, without the first letter where that may be a capital.
-static PASSWORD_MARKS: LazyLock<Marks> =
-    LazyLock::new(|| Marks::of(["assword", "assphrase", "asscode", "asswort", "ecret value"]));
+static PASSWORD_MARKS: LazyLock<Marks> = LazyLock::new(|| {
+    Marks::of([
+        "assword",
+        "assphrase",
+        "asscode",
+        "asswort",
+        "ecret value",
+        " pw",
+        " PW",
+        " pwd",
+    ])
+});
 
 /// What stands before a user and a password, and before a number that is used once.
 static LOGIN_MARKS: LazyLock<Marks> = LazyLock::new(|| {
@@ -129,7 +139,13 @@ fn password_behind(text: &str, from: usize) -> Option<Range<usize>> {
         }
         _ => {
             // `… password changed to value`, but not `… password to node-1`
-            let verbs: [&[u8]; 4] = [b" is ", b" reads ", b"changed to ", b"set to "];
+            let verbs: [&[u8]; 5] = [
+                b" is still ",
+                b" is ",
+                b" reads ",
+                b"changed to ",
+                b"set to ",
+            ];
             let behind = |verb: &[u8]| Some(last_place(sentence, verb)? + verb.len());
             (from + verbs.iter().find_map(|verb| behind(verb))?, false)
         }
@@ -324,6 +340,14 @@ mod tests {
             (
                 "[Note] A temporary password is generated for root@localhost: k!q9Zw<2hGfL",
                 "[Note] A temporary password is generated for root@localhost: ***",
+            ),
+            (
+                "- login admin@vsphere.local, pw is Tegel-Blauw-07 (capital T and B)",
+                "- login admin@vsphere.local, pw is *** (capital T and B)",
+            ),
+            (
+                "root pw there is still Kiosk.Rust9",
+                "root pw there is still ***",
             ),
             (
                 "use this password to proceed:\n\n4d1c8f2e9b7a4c3d8e5f6a7b8c9d0e1f\n",
