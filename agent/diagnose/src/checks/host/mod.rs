@@ -22,6 +22,7 @@ mod lockup;
 mod modules;
 mod mounts;
 mod packages;
+mod private_mounts;
 mod rules;
 mod scanners;
 mod security;

@@ -1,5 +1,6 @@
 //! `host.mounts`: what `/etc/fstab` asks for beside what is mounted, and what the node's directories are on.
 
+use super::private_mounts::private;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::{Mount, Node};
 use quake_model::facts::Unseen;
@@ -203,28 +204,6 @@ fn not_of_a_disk(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
         )));
     }
     Ok(None)
-}
-
-/// Whether what is mounted on the host does not reach pods, and the other way round (mount_namespaces(7)): systemd shares
-/// the root, and somebody made it private again.
-fn private(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
-    let table = node.need_text("/proc/self/mountinfo")?;
-    let root = table
-        .lines()
-        .rfind(|line| line.split(' ').nth(4) == Some("/"));
-    let Some((place, _)) = root.and_then(|line| line.split_once(" - ")) else {
-        return Ok(None);
-    };
-    let is_shared = place
-        .split(' ')
-        .skip(6)
-        .any(|field| field.starts_with("shared:"));
-    Ok((!is_shared).then(|| {
-        Finding::new(
-            "mounts of the host are private: volumes that a CSI driver mounts do not reach pods",
-            "mount --make-rshared /; look who made it private: grep -rn 'make-r*private' /etc/rc.local /usr/local/bin /etc/systemd/system; then restart the runtime",
-        )
-    }))
 }
 
 #[cfg(test)]

@@ -120,6 +120,9 @@ const OF_THE_KERNEL: &[&str] = &[
     "offline",
     "WARNING: CPU",
     "Call Trace",
+    // How NVIDIA's driver goes on behind the number of a GPU that it does not drive.
+    "requires use of the NVIDIA",
+    "NVRM: installed in this system is not supported",
 ];
 
 /// How bad a line says that it is.
