@@ -1,5 +1,6 @@
 //! `kubelet.alive`: kubelet's unit, its health, and why it ended.
 
+use super::checkpoint;
 use super::reasons::{AWAY, FATAL};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::from_journal::{QUOTED, from_journal_of};
@@ -54,6 +55,7 @@ pub(in crate::checks) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             let reason = latest(journal, FATAL).or_else(|| latest(journal, AWAY));
             let finding = match reason {
                 Some(reason) => old_sdk(&how, &reason, journal)
+                    .or_else(|| checkpoint::unread(&how, journal))
                     .unwrap_or_else(|| from_journal_of("kubelet", &reason, &how, texts)),
                 None => of_any_program(&how, journal, texts).unwrap_or_else(|| {
                     Finding::new(

@@ -4,6 +4,7 @@ mod alive;
 mod bootstrap;
 mod capacity;
 mod certificate;
+mod checkpoint;
 mod config;
 mod fields;
 mod flags;
