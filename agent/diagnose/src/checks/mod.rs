@@ -38,6 +38,7 @@ mod controller;
 mod dns;
 mod etcd;
 mod exec_format;
+mod expired_peers;
 mod hop_limit;
 mod host;
 mod host_links;

@@ -1,6 +1,7 @@
 //! `pods.system`: pods of the cluster's own beside static pods and the pod network, such as CSI drivers and node-local-dns.
 
 use super::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use super::expired_peers;
 use super::innermost::{innermost, meaning};
 use super::logs::last_error;
 use super::memory_limit;
@@ -167,7 +168,10 @@ fn broken(pod: &PodSeen) -> Finding {
     let logs = || std::iter::once(&pod.log).chain(previous.clone());
     // Not quoted: the check that the line belongs to takes it over, and comes first.
     if let Some((means, fix, line)) = logs().find_map(|log| known_in(log)) {
-        let means = meaning(means, fix, line);
+        let (means, fix) = match expired_peers::of_program(container, line) {
+            Some((whose, fix)) => (whose.to_owned(), fix),
+            None => (meaning(means, fix, line), fix.to_owned()),
+        };
         let finding = Finding::new(format!("{how}: {means}"), format!("{fix}; {more}"));
         return finding.by(Certainty::Likely);
     }

@@ -9,6 +9,7 @@ use super::rows::{innermost_row, is_specific, outer_row};
 use super::whole::whole;
 use crate::checks::causes::is_symptom;
 use crate::checks::check::{Certainty, Finding, Severity, Source};
+use crate::checks::expired_peers;
 use crate::checks::from_journal::QUOTED;
 use crate::checks::innermost::{innermost, is_in_line, meaning};
 use crate::checks::order::explanations;
@@ -182,8 +183,11 @@ fn name_the_cause(finding: &mut Finding, area: &str) {
     let quoted = finding.evidence.iter().rev();
     let quoted = quoted.filter(|piece| matches!(piece.name.as_str(), "journal" | "log"));
     let lines: Vec<&str> = quoted.map(|piece| piece.value.as_str()).collect();
-    let mut rows = lines.iter().flat_map(|line| log_lines::fitting(line));
-    if rows.any(|row| finding.summary.contains(row.means)) {
+    let says = |text: &str| finding.summary.contains(text);
+    let is_said = |line: &str| {
+        log_lines::fitting(line).any(|row| says(row.means) || says(&row.filled(line).0))
+    };
+    if lines.iter().any(|line| is_said(line)) {
         return;
     }
     // What a check knows of its own program says nothing of another's.
@@ -241,6 +245,9 @@ fn enrich(finding: &mut Finding, found: &[Hit<'_>]) {
 
 /// What a known line means and what to do about it, with the unit that logs it.
 fn said(hit: &Hit<'_>) -> (String, String) {
+    if let Some((whose, fix)) = expired_peers::of_program(&hit.log.name, hit.line) {
+        return (whose.to_owned(), fix);
+    }
     let (means, fix) = hit.row.filled(hit.line);
     (means, fix.replace("UNIT", &hit.log.name))
 }
