@@ -114,6 +114,40 @@ pub(super) fn last_word(log: &[String]) -> Option<&str> {
     log.iter().rev().find(says).map(String::as_str)
 }
 
+/// What is known of why a unit failed: its line, what that means, and what to do about it.
+pub(super) struct KnownOfUnit<'a> {
+    pub(super) line: &'a str,
+    pub(super) means: String,
+    pub(super) fix: String,
+    /// The check that looks at the same thing.
+    pub(super) check: &'static str,
+}
+
+/// The last line of a unit's last run that says by itself why it failed.
+pub(super) fn known_of_unit(journal: &[String]) -> Option<KnownOfUnit<'_>> {
+    // systemd says that of what ended for another reason.
+    const AFTERWARDS: &[&str] = &["repeated too quickly", "start-limit-hit"];
+    let is_start = |line: &String| line::message(line).starts_with("Starting ");
+    let start = journal.iter().rposition(is_start).unwrap_or_default();
+    let is_own = |line: &&String| !AFTERWARDS.iter().any(|words| line.contains(words));
+    journal[start..]
+        .iter()
+        .rev()
+        .filter(is_own)
+        .find_map(|line| {
+            let row = rows::innermost_row(line)?;
+            let tells = rows::is_specific(row) && !row.from.is_empty() && !row.is_information;
+            let (means, fix) = row.filled(line);
+            let check = row.check;
+            tells.then_some(KnownOfUnit {
+                line,
+                means,
+                fix,
+                check,
+            })
+        })
+}
+
 /// A finding of a program that the kernel cannot run, with its cause where the host was stopped hard.
 fn of_emptied(node: &Node<'_>, finding: &Finding) -> Finding {
     let is_told = finding.summary.contains("stopped hard");

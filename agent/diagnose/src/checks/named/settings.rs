@@ -100,6 +100,23 @@ pub(in crate::checks) fn setter(fix: &str, texts: &Texts) -> Option<String> {
         .or_else(|| of_unit(fix, texts))
         .or_else(|| of_resolver(fix, texts))
         .or_else(|| of_tables(fix, texts))
+        .or_else(|| of_clock(fix, texts))
+}
+
+/// The hardware clock that a file of chrony names, where a remedy takes such a line out.
+fn of_clock(fix: &str, texts: &Texts) -> Option<String> {
+    const LINE: &str = "refclock PHC";
+    if !fix.contains("refclock") {
+        return None;
+    }
+    let mut files = texts
+        .iter()
+        .filter(|(path, _)| path.starts_with("/etc/chrony"));
+    files.find_map(|(path, text)| {
+        let mut lines = text.ok()?.lines().map(str::trim);
+        let line = lines.find(|line| line.starts_with(LINE))?;
+        Some(format!("{path} has the line {line}"))
+    })
 }
 
 /// The tables of nftables that a file of the host loads, where a remedy removes such.

@@ -1,7 +1,10 @@
 //! Checks of systemd's units.
 
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use crate::checks::from_journal::QUOTED;
+use crate::checks::logs::known_of_unit;
 use crate::checks::node::Node;
+use crate::checks::quote::quote;
 use quake_model::facts::{ActiveState, Seen, UnitFacts, Unseen};
 use quake_model::fault::Code;
 use std::collections::BTreeSet;
@@ -167,13 +170,23 @@ fn wrong(node: &Node<'_>, name: &str, unit: Option<&UnitFacts>) -> Option<Findin
         return None;
     }
     let how = unit.main_ended.as_deref().unwrap_or(&unit.result);
-    let finding = Finding::new(
-        format!("{name} failed: {how}"),
-        format!("journalctl -b -u {name}; fix what it says, then: systemctl reset-failed {name} && systemctl restart {name}"),
-    )
-    .coded(Code::ServicesUnitFailed)
-    .seen("unit", name);
+    let again = format!("systemctl reset-failed {name} && systemctl restart {name}");
     let journal = node.journal(name);
+    let finding = match known_of_unit(journal) {
+        Some(known) => Finding::new(
+            format!("{name} failed: {how}: {}", known.means),
+            format!("{}; then: {again}", known.fix.replace("UNIT", name)),
+        )
+        .by(Certainty::Likely)
+        .seen("unit", name)
+        .seen("journal", quote(known.line, QUOTED)),
+        None => Finding::new(
+            format!("{name} failed: {how}"),
+            format!("journalctl -b -u {name}; fix what it says, then: {again}"),
+        )
+        .seen("unit", name),
+    };
+    let finding = finding.coded(Code::ServicesUnitFailed);
     let from = journal.len().saturating_sub(3);
     Some(
         journal[from..]

@@ -1,6 +1,7 @@
 //! Who keeps the clock, and why nobody does: a daemon that does not run, one without a source, one that may not step.
 
 use super::super::check::{Certainty, Finding};
+use super::super::logs::{KnownOfUnit, known_of_unit};
 use super::super::node::Node;
 use quake_formats::journal::{KnownLine, latest};
 use quake_formats::yaml::shorten;
@@ -133,6 +134,11 @@ fn with_daemon(node: &Node<'_>, unit: &str) -> Finding {
     .or_else("a network ACL or a packet filter of the host drops UDP port 123")
 }
 
+/// What is known of a daemon that failed, where it is about the clock.
+fn reason_of<'a>(node: &Node<'a>, name: &str) -> Option<KnownOfUnit<'a>> {
+    known_of_unit(node.journal(name)).filter(|known| known.check == "time.sync")
+}
+
 /// No daemon runs: none is installed, or one was stopped or failed.
 fn without_daemon(node: &Node<'_>, known: &[&UnitFacts]) -> Finding {
     let what = "no time service runs, so nothing keeps the clock in step";
@@ -149,10 +155,19 @@ fn without_daemon(node: &Node<'_>, known: &[&UnitFacts]) -> Finding {
             reason.known.fix,
         )
         .seen("journal", shorten(reason.line, 300)),
-        (ActiveState::Failed, None) => Finding::new(
-            format!("{what}: {name} failed"),
-            format!("journalctl -b -u {name}; fix what it says, then: systemctl restart {name}"),
-        ),
+        (ActiveState::Failed, None) => match reason_of(node, name) {
+            Some(known) => Finding::new(
+                format!("{what}: {name} failed: {}", known.means),
+                format!("{}; then: systemctl restart {name}", known.fix),
+            )
+            .seen("journal", shorten(known.line, 300)),
+            None => Finding::new(
+                format!("{what}: {name} failed"),
+                format!(
+                    "journalctl -b -u {name}; fix what it says, then: systemctl restart {name}"
+                ),
+            ),
+        },
         _ => Finding::new(
             format!("{what}: {name} is not started"),
             format!("systemctl enable --now {name}; then: chronyc makestep"),
