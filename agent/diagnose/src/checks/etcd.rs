@@ -10,6 +10,7 @@ mod pods;
 mod port;
 mod restore;
 mod running;
+mod uncreated;
 
 pub(super) use pods::is_held_back;
 pub(super) use running::RUNNING;
@@ -254,6 +255,9 @@ fn backup(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = node.expected()?;
     if expected.backups.is_empty() {
         return Verdict::skip("the spec names no place for backups");
+    }
+    if let Some(finding) = uncreated::uncreated(node) {
+        return finding.warn();
     }
     let seen = node.survey().backups.get()?;
     let mut noted = Vec::new();
