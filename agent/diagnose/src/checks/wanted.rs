@@ -209,7 +209,7 @@ pub const WANTED: &[WantedFile] = &[
     entry("/usr/bin/crictl"),
     entry("/opt/kops/bin/crictl"),
     entry("/opt/bin/crictl"),
-    entry("/etc/docker/daemon.json"),
+    text("/etc/docker/daemon.json"),
     entry("/run/containerd/containerd.sock"),
     entry("/run/docker.sock"),
     entry("/var/run/docker.sock"),

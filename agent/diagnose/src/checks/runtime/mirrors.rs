@@ -2,6 +2,7 @@
 
 use super::configuration::{Reading, read};
 use super::is_containerd;
+use super::ports::misplaced;
 use super::tags::unresolved;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::node::Node;
@@ -12,13 +13,16 @@ use quake_model::facts::{ReachSeen, Reached, Seen, Unseen};
 use serde_json::Value;
 
 /// Where the settings are looked at, a directory for each registry.
-const DIRECTORY: &str = "/etc/containerd/certs.d/";
+pub(super) const DIRECTORY: &str = "/etc/containerd/certs.d/";
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if is_containerd(node) == Some(false) {
         return Verdict::skip("docker is the runtime");
     }
     let files = files(node);
+    if let Some(finding) = misplaced(node, &files) {
+        return finding.warn();
+    }
     if files.is_empty() {
         return Verdict::skip(format!("there is no hosts.toml in {DIRECTORY}"));
     }

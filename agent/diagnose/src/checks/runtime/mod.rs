@@ -7,6 +7,7 @@ pub(super) mod configuration;
 mod groups;
 mod mirrors;
 mod others;
+mod ports;
 mod shims;
 mod tags;
 #[cfg(test)]
