@@ -10,6 +10,7 @@ use super::quote::quote;
 use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
 use crate::log_lines;
+use account::other_account;
 use hosts::{closed_endpoint, elsewhere};
 use quake_formats::image_pull::{image_in, is_pull, reason};
 use quake_formats::journal::Reason;
@@ -125,6 +126,7 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let of_hosts = || {
             elsewhere(reason.line, image?, &what)
                 .or_else(|| closed_endpoint(reason.line, image?, &what))
+                .or_else(|| other_account(node, reason.line, image?, &what))
         };
         let finding = of_inspection(&reason, &what)
             .or_else(of_hosts)
@@ -342,6 +344,7 @@ fn whole_name(image: &str) -> String {
     }
 }
 
+mod account;
 mod hosts;
 mod refused;
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Mounted filesystems whose own metadata are damaged, while their device reads and writes: fsck and xfs_repair mend
 //! them, and another volume is no help.
 
+use super::kernel_log;
 use crate::checks::check::Finding;
 use crate::checks::node::{Mount, Node};
 
@@ -64,6 +65,33 @@ pub(super) fn damaged(errors: &[&str], mount: &Mount, node: &Node<'_>) -> Option
         Some(stopped) => finding.seen("then", stopped),
         None => finding,
     })
+}
+
+/// How btrfs tells that its metadata have no room (Linux, `fs/btrfs/space-info.c`): 28 is ENOSPC.
+const NO_ROOM: &[&str] = &[
+    "errno=-28",
+    "Transaction aborted (error -28)",
+    "space_info METADATA has 0 free",
+];
+
+/// The finding of a btrfs whose metadata have no room left: it becomes read-only although there is room for data.
+pub(super) fn without_room(node: &Node<'_>, mount: &Mount) -> Option<Finding> {
+    if mount.facts.filesystem != "btrfs" {
+        return None;
+    }
+    let log = kernel_log::lines(node, NO_ROOM).ok()?;
+    let device = mount.facts.source.strip_prefix("/dev/")?;
+    let line = log.iter().rev().find(|line| line.contains(device))?;
+    let (source, target) = (&mount.facts.source, &mount.facts.target);
+    let finding = Finding::new(
+        format!(
+            "the btrfs of {source} at {target} has no room for its metadata and turned read-only, although there is room for data: all of the device is given to chunks"
+        ),
+        format!(
+            "reboot (or umount {target}; mount {target}), then: btrfs filesystem usage {target}; btrfs balance start -dusage=10 {target}, then with 20 and 40, which gives chunks back; or grow the volume and btrfs filesystem resize max {target}; below a runtime ext4 or xfs are safer; no disk is broken, and btrfs check is no help"
+        ),
+    );
+    Some(finding.seen("kernel log", line))
 }
 
 fn has(line: &str, words: &[&str]) -> bool {

@@ -1,6 +1,6 @@
 //! Checks of the machine's disks and filesystems.
 
-use super::damaged::damaged;
+use super::damaged::{damaged, without_room};
 use super::growth::partition;
 use super::space::disk_space;
 use super::{copies, features, kernel_log, latency};
@@ -108,7 +108,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
                     "terminate the instance, and the next one attaches {volume}; or: umount -l {target}, aws ec2 attach-volume --volume-id {volume} --instance-id <id> --device /dev/xvdz, then: systemctl restart quake-agent.service"
                 ),
             ),
-            None => turned_finding(mount),
+            None => without_room(node, mount).unwrap_or_else(|| turned_finding(mount)),
         }
         .seen("filesystem", &mount.facts.filesystem);
         let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
@@ -314,6 +314,9 @@ fn not_writable(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
         };
         let target = &mount.facts.target;
         let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
+        if let Some(finding) = without_room(node, &mount) {
+            return Ok(Some(finding));
+        }
         let turned = log.iter().rev().find(|line| {
             is_of(line, &mount)
                 && ["read-only", "Aborting journal", "Shutting down"]

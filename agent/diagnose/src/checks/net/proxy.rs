@@ -53,7 +53,10 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
         _ => vec![METADATA],
     };
     let settings = settings(node)?;
-    if let Some(finding) = without_tls(node, &settings).or_else(|| refused(node, &settings)) {
+    let broken = without_tls(node, &settings)
+        .or_else(|| refused(node, &settings))
+        .or_else(|| silent(node, &settings));
+    if let Some(finding) = broken {
         return finding.fail();
     }
     for setting in settings.iter().filter(|setting| setting.is_proxied()) {
@@ -160,6 +163,39 @@ fn refused(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
         what,
         format!(
             "write http://USER:PASSWORD@{host} with the present ones into {path} (both spellings of each variable; special characters percent-encoded); correct it where the file comes from, too; systemctl daemon-reload; systemctl restart containerd.service kubelet.service; or let the proxy admit the nodes without a password, as spec.egressProxy of kops has none; curl -x http://USER:PASSWORD@{host} -I https://registry.k8s.io shows it"
+        ),
+    );
+    Some(finding.seen("journal", quake_formats::yaml::shorten(line, 300)))
+}
+
+/// What a client says that does not come to its proxy (Go, `net`).
+const SILENT: &[&str] = &[
+    "connection refused",
+    "i/o timeout",
+    "no such host",
+    "no route to host",
+    "network is unreachable",
+];
+
+/// A proxy that does not answer: no host behind it is at fault.
+fn silent(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    const DIAL: &str = "proxyconnect tcp: dial tcp ";
+    let journals = node.survey().journals.ok()?;
+    let mut lines = journals.values().flatten().rev();
+    let (line, address, words) = lines.find_map(|line| {
+        let (_, rest) = line.split_once(DIAL)?;
+        let (address, after) = rest.split_once(": ")?;
+        let words = SILENT.iter().find(|words| after.contains(*words))?;
+        is_late(line, node).then_some((line, address, words))
+    })?;
+    let (path, name, url) = proxies(settings).next()?;
+    let (_, host) = user_and_host(url);
+    let finding = Finding::new(
+        format!(
+            "the proxy {host}, which {name} of {path} names, does not answer at {address}: {words}; whatever goes through it fails, pulls of images too"
+        ),
+        format!(
+            "start the proxy there, or let this node in (its security group, its list of clients); or name one that answers in {path} (both spellings of each variable), then: systemctl daemon-reload; systemctl restart containerd.service kubelet.service; correct it where the file comes from, too: spec.egressProxy in kops edit cluster, or the image; curl -x http://{host} -I https://registry.k8s.io shows it; the registries are not at fault"
         ),
     );
     Some(finding.seen("journal", quake_formats::yaml::shorten(line, 300)))
