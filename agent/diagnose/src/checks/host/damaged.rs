@@ -1,4 +1,4 @@
-//! Mounted filesystems whose own metadata are damaged, while their device reads and writes: fsck and xfs_repair mend
+//! Mounted filesystems whose own metadata are damaged, while their device reads and writes: fsck and xfs_repair repair
 //! them, and another volume is no help.
 
 use super::kernel_log;
@@ -114,11 +114,11 @@ fn remedy(node: &Node<'_>, mount: &Mount) -> String {
         _ => format!("umount {target}; fsck -f {source}; mount {target}"),
     };
     if target == "/" {
-        return "replace the instance (kubectl drain, then terminate it): the filesystem of / cannot be mended while it is in use".to_owned();
+        return "replace the instance (kubectl drain, then terminate it): the filesystem of / cannot be repaired while it is in use".to_owned();
     }
     if ["/var/lib/containerd", "/var/lib/docker"].contains(&target.as_str()) {
         return format!(
-            "it holds images and containers alone: replace the instance (kubectl drain first), or mend it: systemctl stop kubelet containerd; {repair}; start both; a restart of containerd alone does not help"
+            "it holds images and containers alone: replace the instance (kubectl drain first), or repair it: systemctl stop kubelet containerd; {repair}; start both; a restart of containerd alone does not help"
         );
     }
     let snapshot = match super::disks::volume_of(node, source) {
