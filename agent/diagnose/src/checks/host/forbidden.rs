@@ -47,7 +47,6 @@ const NEEDED: &[&str] = &[
 const ASKS: &[(&str, &str, &[&str])] = &[
     ("Couldn't load match `", "'", OF_XTABLES),
     ("Couldn't load target `", "'", OF_XTABLES),
-    ("Extension ", " revision ", OF_XTABLES),
     ("initialize iptables table `", "'", &["iptable_"]),
     ("initialize ip6tables table `", "'", &["ip6table_"]),
     ("FATAL: Module ", " not found", &[""]),
@@ -55,7 +54,7 @@ const ASKS: &[(&str, &str, &[&str])] = &[
 ];
 
 /// The kernel asks for `ipt_recent`, which is another name of `xt_recent`.
-const OF_XTABLES: &[&str] = &["xt_", "ipt_", "ip6t_"];
+pub(super) const OF_XTABLES: &[&str] = &["xt_", "ipt_", "ip6t_"];
 
 /// Targets that have a module of another name.
 const WITHIN: &[(&str, &str)] = &[("SNAT", "xt_nat"), ("DNAT", "xt_nat")];
@@ -190,18 +189,25 @@ fn requests<'a>(node: &Node<'a>) -> Vec<Request<'a>> {
 
 /// The name that a line asks for, and the modules that would have it.
 fn requested_in(line: &str) -> Option<(&str, Vec<String>)> {
-    ASKS.iter().find_map(|(before, behind, prefixes)| {
+    let mut requested = ASKS.iter().filter_map(|(before, behind, prefixes)| {
         let (_, rest) = line.split_once(before)?;
-        let (name, rest) = rest.split_once(behind)?;
-        let is_extension = behind == &" revision ";
-        if !is_plain_name(name) || (is_extension && !rest.contains("missing kernel module")) {
-            return None;
-        }
-        let own = prefixes.iter().map(|prefix| format!("{prefix}{name}"));
-        let within = WITHIN.iter().filter(|(target, _)| *target == name);
-        let within = within.map(|(_, module)| (*module).to_owned());
-        Some((name, own.chain(within).collect()))
-    })
+        Some((rest.split_once(behind)?.0, *prefixes))
+    });
+    let of_extension = || Some((extension_in(line)?, OF_XTABLES));
+    let (name, prefixes) = requested
+        .find(|(name, _)| is_plain_name(name))
+        .or_else(of_extension)?;
+    let own = prefixes.iter().map(|prefix| format!("{prefix}{name}"));
+    let within = WITHIN.iter().filter(|(target, _)| *target == name);
+    let within = within.map(|(_, module)| (*module).to_owned());
+    Some((name, own.chain(within).collect()))
+}
+
+/// The extension of iptables that a line says the kernel lacks (libxtables).
+pub(super) fn extension_in(line: &str) -> Option<&str> {
+    let (_, rest) = line.split_once("Extension ")?;
+    let (name, rest) = rest.split_once(" revision")?;
+    (is_plain_name(name) && rest.contains("missing kernel module")).then_some(name)
 }
 
 impl Forbidden<'_> {

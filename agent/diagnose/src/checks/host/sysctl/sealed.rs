@@ -3,6 +3,7 @@
 
 use super::Set;
 use crate::checks::check::Finding;
+use crate::checks::host::forbidden::{OF_XTABLES, extension_in};
 use crate::checks::host::modules::is_loaded;
 use crate::checks::logs::is_late;
 use crate::checks::node::Node;
@@ -77,11 +78,7 @@ fn module_of(line: &str) -> Option<String> {
         let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         (!name.is_empty() && name.chars().all(is_name)).then_some(name)
     };
-    let extension = line
-        .contains("missing kernel module")
-        .then(|| between("Extension ", " revision"))
-        .flatten();
-    if let Some(name) = extension {
+    if let Some(name) = extension_in(line) {
         return Some(format!("xt_{name}"));
     }
     let name = between("unknown filesystem type '", "'")
@@ -93,11 +90,10 @@ fn module_of(line: &str) -> Option<String> {
 fn any_of(line: &str, module: &str) -> Vec<String> {
     let extension = module.strip_prefix("xt_");
     match extension.filter(|_| line.contains("Extension ")) {
-        Some(name) => vec![
-            module.to_owned(),
-            format!("ipt_{name}"),
-            format!("ip6t_{name}"),
-        ],
+        Some(name) => {
+            let names = OF_XTABLES.iter().map(|prefix| format!("{prefix}{name}"));
+            names.collect()
+        }
         None => vec![module.to_owned()],
     }
 }
