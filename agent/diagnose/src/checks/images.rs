@@ -11,6 +11,7 @@ use super::runtime::configuration::{Reading, read};
 use super::{kubelet, stage, static_pods};
 use crate::log_lines;
 use account::other_account;
+pub(super) use hosts::UNREACHED;
 use hosts::{closed_endpoint, elsewhere};
 use quake_formats::image_pull::{image_in, is_pull, reason};
 use quake_formats::journal::Reason;

@@ -6,7 +6,7 @@ use crate::checks::quote::quote;
 use std::net::Ipv4Addr;
 
 /// What a client in Go says of a host that it does not reach (`net`, `net/http`).
-const UNREACHED: &[&str] = &[
+pub(in crate::checks) const UNREACHED: &[&str] = &[
     "TLS handshake timeout",
     "i/o timeout",
     "connection refused",

@@ -1,6 +1,7 @@
 //! The check of proxies: whom they must not stand before.
 
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::images::UNREACHED;
 use crate::checks::logs::is_late;
 use crate::checks::node::Node;
 use quake_model::facts::Unseen;
@@ -55,7 +56,7 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let settings = settings(node)?;
     let broken = without_tls(node, &settings)
         .or_else(|| refused(node, &settings))
-        .or_else(|| silent(node, &settings));
+        .or_else(|| unreached(node, &settings));
     if let Some(finding) = broken {
         return finding.fail();
     }
@@ -99,6 +100,13 @@ fn kubelet_says(node: &Node<'_>, words: &[&str]) -> Option<String> {
     Some(quake_formats::yaml::shorten(line, 300))
 }
 
+/// The latest line of any journal that says so, if it is late.
+fn late_line<'a>(node: &Node<'a>, says: impl Fn(&str) -> bool) -> Option<&'a String> {
+    let journals = node.survey().journals.ok()?;
+    let mut lines = journals.values().flatten().rev();
+    lines.find(|line| says(line) && is_late(line, node))
+}
+
 /// What a client says whose proxy answers without TLS (Go, `net/http` and `crypto/tls`).
 const NO_TLS: &[&str] = &[
     "proxyconnect tcp: tls: first record does not look like a TLS handshake",
@@ -107,14 +115,9 @@ const NO_TLS: &[&str] = &[
 
 /// A proxy that is asked with TLS and speaks none.
 fn without_tls(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
-    let journals = node.survey().journals.ok()?;
-    let mut lines = journals.values().flatten().rev();
-    let says = |line: &&String| {
-        is_late(line, node)
-            && line.contains("proxyconnect")
-            && NO_TLS.iter().any(|words| line.contains(words))
-    };
-    let line = lines.find(says)?;
+    let line = late_line(node, |line| {
+        line.contains("proxyconnect") && NO_TLS.iter().any(|words| line.contains(words))
+    })?;
     let mut all = proxies(settings);
     let (path, name, value) = all.find(|(_, _, value)| value.starts_with("https://"))?;
     let (_, host) = user_and_host(value);
@@ -146,9 +149,7 @@ const UNKNOWN_USER: &str = "Proxy Authentication Required";
 
 /// A proxy that refuses the user and password which are set for it, or wants some.
 fn refused(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
-    let journals = node.survey().journals.ok()?;
-    let mut lines = journals.values().flatten().rev();
-    let line = lines.find(|line| line.contains(UNKNOWN_USER) && is_late(line, node))?;
+    let line = late_line(node, |line| line.contains(UNKNOWN_USER))?;
     let (path, _, url) = proxies(settings).next()?;
     let (user, host) = user_and_host(url);
     let what = match user {
@@ -168,26 +169,16 @@ fn refused(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     Some(finding.seen("journal", quake_formats::yaml::shorten(line, 300)))
 }
 
-/// What a client says that does not come to its proxy (Go, `net`).
-const SILENT: &[&str] = &[
-    "connection refused",
-    "i/o timeout",
-    "no such host",
-    "no route to host",
-    "network is unreachable",
-];
-
 /// A proxy that does not answer: no host behind it is at fault.
-fn silent(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
-    const DIAL: &str = "proxyconnect tcp: dial tcp ";
-    let journals = node.survey().journals.ok()?;
-    let mut lines = journals.values().flatten().rev();
-    let (line, address, words) = lines.find_map(|line| {
-        let (_, rest) = line.split_once(DIAL)?;
+fn unreached(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    fn reported(line: &str) -> Option<(&str, &'static str)> {
+        let (_, rest) = line.split_once("proxyconnect tcp: dial tcp ")?;
         let (address, after) = rest.split_once(": ")?;
-        let words = SILENT.iter().find(|words| after.contains(*words))?;
-        is_late(line, node).then_some((line, address, words))
-    })?;
+        let words = UNREACHED.iter().find(|words| after.contains(*words))?;
+        Some((address, words))
+    }
+    let line = late_line(node, |line| reported(line).is_some())?;
+    let (address, words) = reported(line)?;
     let (path, name, url) = proxies(settings).next()?;
     let (_, host) = user_and_host(url);
     let finding = Finding::new(
