@@ -8,7 +8,7 @@ const HANDSHAKE: &str = "authentication handshake failed";
 
 /// What a program refuses: whose certificate it is, and how it is issued anew.
 struct Peer {
-    /// What the log of the program is called by.
+    /// What the name of the log of such a program begins with.
     programs: &'static [&'static str],
     whose: &'static str,
     fix: &'static str,
@@ -21,7 +21,7 @@ const PEERS: &[Peer] = &[
         fix: "openssl x509 -noout -enddate on the certificates in the Secrets that kiam's pods mount (kubectl -n kube-system get pod POD -o yaml names them; mostly kiam-server-tls and kiam-agent-tls); issue both anew with kiam's CA (cfssl, its docs/TLS.md, or cert-manager, which renews them by itself), write the Secrets anew, restart the servers first, then the agents",
     },
     Peer {
-        programs: &["hubble-relay", "hubble"],
+        programs: &["hubble"],
         whose: "the certificate of Cilium's Hubble has expired, so its relay shows no flows; the pod network itself works",
         fix: "kubectl -n kube-system get secret hubble-server-certs hubble-relay-client-certs shows their age; issue them anew: kubectl -n kube-system create job --from=cronjob/hubble-generate-certs hubble-renew, or cmctl renew for cert-manager's; then restart ds cilium and deploy hubble-relay",
     },
@@ -31,7 +31,7 @@ const PEERS: &[Peer] = &[
         fix: "kubectl -n kube-system get secret | grep clustermesh shows them; issue them anew in all clusters with the CA that they share (cilium clustermesh enable, the chart's certgen job, or cmctl renew), then restart deploy clustermesh-apiserver and ds cilium",
     },
     Peer {
-        programs: &["linkerd-proxy", "linkerd"],
+        programs: &["linkerd"],
         whose: "a certificate of Linkerd has expired: the issuer of its identities or its trust anchor",
         fix: "linkerd check --proxy names which one; linkerd upgrade with --identity-issuer-certificate-file and --identity-issuer-key-file renews the issuer, its documents have the steps for an anchor that has expired; then restart the pods with its proxy",
     },
@@ -41,7 +41,7 @@ const PEERS: &[Peer] = &[
         fix: "istioctl proxy-config secret POD shows the ends; a root in the Secret cacerts of istio-system is renewed by hand; then kubectl -n istio-system rollout restart deploy istiod, and the pods with its proxy",
     },
     Peer {
-        programs: &["vault-agent", "vault"],
+        programs: &["vault"],
         whose: "the certificate of Vault's server, or of its agent, has expired: pods get no secrets from it",
         fix: "openssl s_client -connect the server's address | openssl x509 -noout -enddate; issue it anew where Vault's listener has it (tls_cert_file), then send the server SIGHUP; restart the pods that wait",
     },

@@ -105,8 +105,8 @@ fn signs(node: &Node<'_>, cluster: &str, place: Option<&str>, log: &[&String]) -
     if seen.any(|seen| seen.health.is_healthy()) {
         signs.push("a member of it answers".to_owned());
     }
-    let is_listed = |line: &&&String| MEMBERS.iter().any(|words| line.contains(words));
-    if log.iter().any(|line| is_listed(&line)) {
+    let lists = |line: &str| MEMBERS.iter().any(|words| line.contains(words));
+    if log.iter().any(|line| lists(line)) {
         signs.push("it lists the members of one".to_owned());
     }
     let backups = node.survey().backups.ok();

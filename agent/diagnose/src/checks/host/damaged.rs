@@ -1,6 +1,7 @@
 //! Mounted filesystems whose own metadata are damaged, while their device reads and writes: fsck and xfs_repair repair
 //! them, and another volume is no help.
 
+use super::disks::{SILENT, volume_of};
 use super::kernel_log;
 use crate::checks::check::Finding;
 use crate::checks::node::{Mount, Node};
@@ -25,10 +26,6 @@ const DEVICE_FAILS: &[&str] = &[
     "I/O error",
     "critical medium error",
     "critical target error",
-    "timeout, ",
-    "controller is down",
-    "Removing after",
-    "log I/O error",
 ];
 
 /// How a filesystem says that it serves nothing any more.
@@ -44,7 +41,7 @@ pub(super) fn damaged(errors: &[&str], mount: &Mount, node: &Node<'_>) -> Option
     // A filesystem that has shut itself down says "I/O error" of its own reads, too, and names no device of the block layer.
     let is_of_device = |line: &&&str| !line.contains("XFS (") || line.contains("log I/O error");
     let mut of_device = errors.iter().filter(is_of_device);
-    if of_device.any(|line| has(line, DEVICE_FAILS)) {
+    if of_device.any(|line| has(line, DEVICE_FAILS) || has(line, SILENT)) {
         return None;
     }
     let stopped = errors.iter().rev().find(|line| has(line, STOPPED));
@@ -85,10 +82,10 @@ pub(super) fn without_room(node: &Node<'_>, mount: &Mount) -> Option<Finding> {
     let (source, target) = (&mount.facts.source, &mount.facts.target);
     let finding = Finding::new(
         format!(
-            "the btrfs of {source} at {target} has no room for its metadata and turned read-only, although there is room for data: all of the device is given to chunks"
+            "the btrfs of {source} at {target} has no room for its metadata and turned read-only, although there is room for data: all of the device is allocated to chunks"
         ),
         format!(
-            "reboot (or umount {target}; mount {target}), then: btrfs filesystem usage {target}; btrfs balance start -dusage=10 {target}, then with 20 and 40, which gives chunks back; or grow the volume and btrfs filesystem resize max {target}; below a runtime ext4 or xfs are safer; no disk is broken, and btrfs check is no help"
+            "reboot (or umount {target}; mount {target}), then: btrfs filesystem usage {target}; btrfs balance start -dusage=10 {target}, then with 20 and 40, which frees chunks; or grow the volume and btrfs filesystem resize max {target}; below a runtime ext4 or xfs are safer; no disk is broken, and btrfs check is no help"
         ),
     );
     Some(finding.seen("kernel log", line))
@@ -121,7 +118,7 @@ fn remedy(node: &Node<'_>, mount: &Mount) -> String {
             "it holds images and containers alone: replace the instance (kubectl drain first), or repair it: systemctl stop kubelet containerd; {repair}; start both; a restart of containerd alone does not help"
         );
     }
-    let snapshot = match super::disks::volume_of(node, source) {
+    let snapshot = match volume_of(node, source) {
         Some(volume) => format!("aws ec2 create-snapshot --volume-id {volume}"),
         None => "take a snapshot of its volume".to_owned(),
     };

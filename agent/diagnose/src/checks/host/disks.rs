@@ -88,6 +88,9 @@ const TOLD: &[&str] = &[
     "Removing after",
 ];
 
+/// How the kernel tells of a disk that does not answer.
+pub(super) const SILENT: &[&str] = &["timeout, ", "controller is down", "Removing after"];
+
 /// Of those, the harmless: options of a mount, and drives that a virtual machine has for show.
 const HARMLESS: &[&str] = &[
     "errors=remount-ro",
@@ -130,13 +133,9 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
         found.map(|mount| (line, mount))
     });
     if let Some((line, mount)) = of_mounted {
-        let of_mount_alone: Vec<&str> = errors
-            .iter()
-            .filter(|line| is_of(line, mount))
-            .copied()
-            .collect();
-        let damaged = damaged(&of_mount_alone, mount, node);
-        return damaged
+        let own = errors.iter().filter(|line| is_of(line, mount));
+        let own: Vec<&str> = own.copied().collect();
+        return damaged(&own, mount, node)
             .unwrap_or_else(|| of_mount(node, line, mount))
             .fail();
     }
@@ -160,9 +159,7 @@ fn disk_errors(node: &Node<'_>) -> Result<Verdict, Unseen> {
 /// A mounted disk with errors: one that does not answer, or one that answers with errors.
 fn of_mount(node: &Node<'_>, line: &str, mount: &Mount) -> Finding {
     let (source, target) = (&mount.facts.source, &mount.facts.target);
-    let is_silent = ["timeout, ", "controller is down", "Removing after"]
-        .iter()
-        .any(|words| line.contains(words));
+    let is_silent = SILENT.iter().any(|words| line.contains(words));
     let volume = volume_of(node, source);
     let id = volume.as_deref().unwrap_or("<volume>");
     let finding = match is_silent {
@@ -312,11 +309,11 @@ fn not_writable(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
         let Some(mount) = node.mount_of(path)?.filter(|mount| mount.has("ro")) else {
             continue;
         };
-        let target = &mount.facts.target;
-        let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
         if let Some(finding) = without_room(node, &mount) {
             return Ok(Some(finding));
         }
+        let target = &mount.facts.target;
+        let log = kernel_log::lines(node, ERRORS).unwrap_or_default();
         let turned = log.iter().rev().find(|line| {
             is_of(line, &mount)
                 && ["read-only", "Aborting journal", "Shutting down"]

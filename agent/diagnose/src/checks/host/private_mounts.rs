@@ -22,13 +22,16 @@ const UNITS: &[&str] = &["kubelet.service", "containerd.service", "docker.servic
 /// Options of fstab(5) by which a mount does not share (mount(8)).
 const UNSHARED: &[&str] = &["private", "rprivate", "slave", "rslave", "unbindable"];
 
+/// How to find what made a mount private.
+const LOOK: &str = "look who made it private: grep -rn 'make-r*private' /etc/rc.local /usr/local/bin /etc/systemd/system";
+
 /// The finding where the root, the mount of kubelet's directory or one that a runtime refuses is private.
 pub(super) fn private(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
     let table = node.need_text("/proc/self/mountinfo")?;
     if is_shared(table, "/") == Some(false) {
         return Ok(Some(Finding::new(
             "mounts of the host are private: volumes that a CSI driver mounts do not reach pods",
-            "mount --make-rshared /; look who made it private: grep -rn 'make-r*private' /etc/rc.local /usr/local/bin /etc/systemd/system; then restart the runtime",
+            format!("mount --make-rshared /; {LOOK}; then restart the runtime"),
         )));
     }
     let refused = refusals(node);
@@ -117,11 +120,7 @@ fn finding(node: &Node<'_>, target: &str) -> Finding {
                 "take {option} out of the options of {place} in {path}, and of what writes that file (the image, the user data): without it the mount shares as the root does"
             ),
         ),
-        None => (
-            String::new(),
-            "look who made it private: grep -rn 'make-r*private' /etc/rc.local /usr/local/bin /etc/systemd/system"
-                .to_owned(),
-        ),
+        None => (String::new(), LOOK.to_owned()),
     };
     Finding::new(
         format!(

@@ -6,34 +6,34 @@ use crate::checks::from_journal::QUOTED;
 use crate::checks::quote::quote;
 use crate::log_lines::{self, is_plain_name};
 
-/// Where they are, and what they are called; what kubelet forgets without each.
-const NAMES: &[(&str, &str)] = &[
+/// What they are called, and what kubelet forgets without them.
+const NAMES: &[(&[&str], &str)] = &[
     (
-        "allocated_pods_state",
+        &[
+            "allocated_pods_state",
+            "actuated_pods_state",
+            "pod_status_manager_state",
+        ],
         "what pods were given that were resized in place",
     ),
     (
-        "actuated_pods_state",
-        "what pods were given that were resized in place",
-    ),
-    (
-        "pod_status_manager_state",
-        "what pods were given that were resized in place",
-    ),
-    (
-        "cpu_manager_state",
+        &["cpu_manager_state"],
         "which processors belong to one container alone",
     ),
     (
-        "memory_manager_state",
+        &["memory_manager_state"],
         "which memory belongs to one container alone",
     ),
     (
-        "dra_manager_state",
+        &[OF_CLAIMS],
         "which devices were prepared for claims of pods",
     ),
 ];
 
+/// The one whose manager does not name its file.
+const OF_CLAIMS: &str = "dra_manager_state";
+
+/// Where they are.
 const FOLDER: &str = "/var/lib/kubelet/";
 
 /// How kubelet says that it cannot take over its checkpoint.
@@ -90,21 +90,23 @@ fn named(line: &str) -> Option<(String, &'static str)> {
     let mut words = plain
         .split(is_edge)
         .map(|word| word.trim_matches([':', '.']));
+    let forgotten = |name: &str| {
+        let (_, forgets) = NAMES.iter().find(|(names, _)| names.contains(&name))?;
+        Some(*forgets)
+    };
     let by_name = words.find_map(|word| {
         let name = word.rsplit('/').next()?;
-        let (_, forgets) = NAMES.iter().find(|(known, _)| *known == name)?;
+        let forgets = forgotten(name)?;
         let path = match word.starts_with('/') {
             true => word.to_owned(),
             false => format!("{FOLDER}{name}"),
         };
-        is_plain_name(&path).then_some((path, *forgets))
+        is_plain_name(&path).then_some((path, forgets))
     });
-    // The manager of dynamic resources does not name its file.
     let of_claims = || {
-        let (name, forgets) = NAMES.last()?;
-        plain
-            .contains(LINES[1])
-            .then(|| (format!("{FOLDER}{name}"), *forgets))
+        let is_of_claims = plain.contains(LINES[1]);
+        let forgets = forgotten(OF_CLAIMS).filter(|_| is_of_claims)?;
+        Some((format!("{FOLDER}{OF_CLAIMS}"), forgets))
     };
     by_name.or_else(of_claims)
 }
