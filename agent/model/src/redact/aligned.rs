@@ -44,18 +44,20 @@ pub(super) fn find_in_columns(text: &str) -> Vec<Range<usize>> {
 
 /// Where the column of passwords begins in a heading, if it has one beside others.
 fn column_of(line: &str) -> Option<usize> {
-    if line.len() > LONGEST_HEADING || !line.contains("  ") && !line.contains('\t') {
+    if line.len() > LONGEST_HEADING || !line.contains("  ") {
         return None;
     }
     let from = said(line).start;
-    let mut titles = titles_of(&line[from..]).map(|(start, title)| (from + start, title));
-    let is_heading = titles_of(&line[from..]).count() >= 2
-        && titles_of(&line[from..]).all(|(_, title)| title.len() <= 32 && is_title(title));
-    let (start, _) = titles.find(|(_, title)| is_of_passwords(title))?;
-    is_heading.then_some(start)
+    let titles: Vec<(usize, &str)> = titles_of(&line[from..]).collect();
+    let is_heading = titles.len() >= 2
+        && titles
+            .iter()
+            .all(|(_, title)| title.len() <= 32 && is_title(title));
+    let (start, _) = titles.iter().find(|(_, title)| is_of_passwords(title))?;
+    is_heading.then_some(from + start)
 }
 
-/// What two blanks or a tab part, and where each begins.
+/// What two blanks part, and where each begins.
 fn titles_of(line: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut start = 0;
     line.split("  ").filter_map(move |part| {
