@@ -2,6 +2,7 @@
 
 use super::kill_mode::kills_containers;
 use super::masked::masked;
+use super::refused::refused;
 use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet::judge_kubelet;
 use crate::checks::node::{AGENT_UNIT, Node};
@@ -128,7 +129,7 @@ fn drop_ins(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.fail();
     }
     for unit in UNITS {
-        if let Some(finding) = masked(node, unit) {
+        if let Some(finding) = masked(node, unit).or_else(|| refused(node, unit)) {
             return finding.fail();
         }
         found.extend(of_unit(node, unit));
@@ -186,17 +187,13 @@ fn of_unit<'a>(node: &Node<'a>, unit: &'static str) -> Vec<Override<'a>> {
         all.into_iter().chain([format!("{folder}/{unit}.d/")])
     });
     let folders: Vec<String> = folders.collect();
-    let is_ours = |path: &str| {
-        let name = path.rsplit('/').next().unwrap_or_default();
-        OWN.contains(&name) || was_written(node, path)
-    };
     texts
         .filter(|(path, _)| {
             folders
                 .iter()
                 .any(|folder| path.starts_with(folder.as_str()))
         })
-        .filter(|(path, _)| !is_ours(path))
+        .filter(|(path, _)| !is_of_agent(node, path))
         .filter_map(|(path, text)| of_text(path, text.ok()?, unit))
         .collect()
 }
@@ -212,6 +209,12 @@ fn in_front<'a>(node: &Node<'a>, unit: &'static str) -> Option<Override<'a>> {
         let own = (!was_written(node, path)).then_some(text)?;
         of_text(path, own.ok()?, unit)
     })
+}
+
+/// Whether a drop-in or a unit is the agent's own.
+pub(super) fn is_of_agent(node: &Node<'_>, path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    OWN.contains(&name) || was_written(node, path)
 }
 
 /// Whether the boot wrote a file.

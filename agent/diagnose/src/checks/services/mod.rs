@@ -4,6 +4,7 @@ mod drop_ins;
 mod files;
 mod kill_mode;
 mod masked;
+mod refused;
 mod shutdown;
 mod stale;
 mod target;
