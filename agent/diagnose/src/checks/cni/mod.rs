@@ -6,6 +6,7 @@ mod configuration;
 mod conflicting;
 mod encryption;
 mod ipamd;
+mod killed;
 mod plugins;
 mod ready;
 mod stale;

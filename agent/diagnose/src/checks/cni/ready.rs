@@ -3,6 +3,7 @@
 use super::configuration::candidates;
 use super::conflicting::{conflicting_pod, deletion, files_removed, has_device};
 use super::encryption::wireguard;
+use super::killed::{killed, killed_behind_plugin};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::exec_format::emptied;
 use crate::checks::innermost::{innermost, meaning};
@@ -20,6 +21,9 @@ const MANY: u32 = 3;
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let expected = stage::kubernetes(node)?;
+    if let Some(finding) = killed_behind_plugin(node) {
+        return finding.fail();
+    }
     if expected.network.writer != "daemon-set" {
         return match broken(node) {
             Some(pod) => broken_pod(pod, node).fail(),
@@ -103,6 +107,9 @@ fn is_broken(pod: &PodSeen, own: &[&PodSeen]) -> bool {
 }
 
 fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
+    if let Some(finding) = killed(node, pod) {
+        return finding;
+    }
     let ended = match pod.exit_code {
         Some(code) => format!("ended with {code}"),
         None => "ends again and again".to_owned(),
