@@ -83,6 +83,30 @@ mod tests {
     }
 
     #[test]
+    fn a_shim_that_is_missing_is_named_and_runcs_is_the_agents() {
+        let line = |runtime: &str, shim: &str| {
+            format!(
+                r#"failed to start shim: failed to resolve runtime path: runtime \"{runtime}\" binary not installed \"{shim}\": file does not exist: unknown"#
+            )
+        };
+        let line_of_kata = line("io.containerd.kata.v2", "containerd-shim-kata-v2");
+        let row = find(&line_of_kata).expect("it is known");
+        let (means, fix) = row.filled(&line_of_kata);
+        assert!(means.contains("containerd-shim-kata-v2"), "{means}");
+        assert!(
+            fix.starts_with("install containerd-shim-kata-v2 in /usr/local/bin"),
+            "{fix}"
+        );
+        let line_of_runc = line("io.containerd.runc.v2", "containerd-shim-runc-v2");
+        let row = find(&line_of_runc).expect("it is known");
+        assert!(
+            row.filled(&line_of_runc)
+                .1
+                .contains("quake-agent.service installs it")
+        );
+    }
+
+    #[test]
     fn a_row_without_places_says_what_it_says() {
         let line = "dial tcp 127.0.0.1:2379: connect: connection refused";
         let row = find(line).expect("it is known");
