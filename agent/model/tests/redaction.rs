@@ -109,6 +109,12 @@ const REPEATED: &[&str] = &[
     "secrets set a=",
     "+ echo -n a\n+ ",
     "\"kind: Secret\\n",
+    "BORG_KEY a\n",
+    "K 8\npassword\nV 4\n",
+    "\"result\": \"min_special",
+    "radius_clients\n",
+    ": Flags [PASS a ",
+    "mdp a ",
 ];
 
 /// A hundred times what a piece takes in a build without optimisation; quadratic cost is thousands of times more.

@@ -52,16 +52,115 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "รหัสผ่าน",
         "पासवर्ड",
         "암호",
+        "losenord",
+        "LÖSENORD",
+        "adgangskode",
+        "Adgangskode",
+        "ADGANGSKODE",
+        "kodeord",
+        "Kodeord",
+        "passord",
+        "Passord",
+        "lykilorð",
+        "CONTRASEÑA",
+        "contrasenya",
+        "contrasinal",
+        "ENNWORT",
+        "ASSWORT",
+        "MOT DE PASSE",
+        "WACHTWOORD",
+        "SENHA",
+        "SALASANA",
+        "salasõna",
+        "HASŁO",
+        "hasłem",
+        "heslem",
+        "паролем",
+        "HESLO",
+        "PAROLA",
+        "parolă",
+        "Parolă",
+        "парола",
+        "Парола",
+        "лозинка",
+        "Лозинка",
+        "ПАРОЛЬ",
+        "lozinka",
+        "Lozinka",
+        "geslo",
+        "Geslo",
+        "JELSZÓ",
+        "slaptažodis",
+        "Slaptažodis",
+        "kata sandi",
+        "Kata sandi",
+        "كلمة المرور",
+        "كلمة السر",
+        "رمز عبور",
+        "clave",
+        "Clave",
+        "mdp",
     ])
 });
+
+/// Names that are parts of other words, or have other meanings.
+const DOUBTFUL: [&str; 3] = ["clave", "Clave", "mdp"];
 
 /// The word behind a colon or an equals sign, or the first of the sentence that reads like a password.
 pub(super) fn find_foreign(text: &str) -> Vec<Range<usize>> {
     let found = MARKS.places_in(text).filter_map(|(at, _, mark)| {
-        let from = at + mark.len();
-        behind_sign(text, from).or_else(|| in_sentence(text, from))
+        let is_of_word = |b: &u8| b.is_ascii_alphanumeric() || b"_-./".contains(b);
+        let is_doubtful = DOUBTFUL.contains(&mark);
+        if is_doubtful && text.as_bytes()[..at].last().is_some_and(is_of_word) {
+            return None;
+        }
+        let end = at + mark.len();
+        let from = end + length_of_ending(&text[end..]);
+        let sure = |place: &Range<usize>| {
+            !is_doubtful && from == end || reads_like_a_password(&text[place.clone()])
+        };
+        behind_sign(text, from)
+            .filter(sure)
+            .or_else(|| in_sentence(text, from))
     });
     apart(found.collect())
+}
+
+/// How long what a language puts behind a noun is: `lösenordet`, `Kennworts`, `hasłem`.
+fn length_of_ending(rest: &str) -> usize {
+    const LONGEST_ENDING: usize = 8;
+    let near = &rest[..rest.floor_char_boundary(LONGEST_ENDING)];
+    let length = near.find(|c: char| !is_of_alphabet(c)).unwrap_or_default();
+    match near[length..].starts_with([' ', ':', '=']) {
+        true => length,
+        false => 0,
+    }
+}
+
+/// A letter of Latin, Greek or Cyrillic: they part words by blanks.
+fn is_of_alphabet(c: char) -> bool {
+    const BEHIND_CYRILLIC: char = '\u{530}';
+    c.is_alphabetic() && c < BEHIND_CYRILLIC
+}
+
+/// Whether a word has letters, of whatever alphabet, and digits, or a sign among letters of both cases.
+fn reads_like_a_password(word: &str) -> bool {
+    const SHORTEST_SIGNED: usize = 8;
+    let has = |is: fn(char) -> bool| word.chars().any(is);
+    let inner = word
+        .get(1..word.len().saturating_sub(1))
+        .unwrap_or_default();
+    let is_signed = word.len() >= SHORTEST_SIGNED
+        && inner.contains(['!', '#', '$', '%', '&', '*', '?', '^', '~', '+', '@'])
+        && has(char::is_uppercase)
+        && has(char::is_lowercase)
+        && !word.contains(['-', '.', '/', ':', '(', '<', '=', ';']);
+    // What `is_odd` asks for is letters of ASCII; those of others count the same.
+    let plain: String = word
+        .chars()
+        .map(|c| if is_of_alphabet(c) { 'a' } else { c })
+        .collect();
+    is_odd(word) || is_signed || !word.is_ascii() && is_odd(&plain)
 }
 
 /// `Das Kennwort lautet value`, `パスワードは「value」です`
@@ -73,13 +172,14 @@ fn in_sentence(text: &str, from: usize) -> Option<Range<usize>> {
     if line.starts_with(|c: char| c.is_ascii_alphanumeric() || "_-./".contains(c)) {
         return None;
     }
-    let parts = |c: char| !c.is_ascii_graphic() || "\"'`()<>,;\\".contains(c);
+    let parts =
+        |c: char| !(c.is_ascii_graphic() || is_of_alphabet(c)) || "\"'`()<>,;\\".contains(c);
     let mut start = from;
     for word in line.split_inclusive(parts) {
         let said = word
             .trim_end_matches(parts)
             .trim_end_matches(['.', ':', '!', '?']);
-        if is_odd(said) && !is_address(said) {
+        if reads_like_a_password(said) && !is_address(said) {
             return Some(start..start + said.len());
         }
         start += word.len();
@@ -97,10 +197,12 @@ fn behind_sign(text: &str, from: usize) -> Option<Range<usize>> {
     let start = text.len() - value.len();
     let value = &value[..value.floor_char_boundary(LONGEST)];
     // A sentence may go on without a blank.
-    let value = &value[..value.find(|c: char| !c.is_ascii()).unwrap_or(value.len())];
+    let ends = |c: char| !c.is_ascii() && !is_of_alphabet(c);
+    let value = &value[..value.find(ends).unwrap_or(value.len())];
     let place = start..start + length_of_word(value.as_bytes());
     let words = text.get(place.clone())?;
-    (words.len() >= 4 && words.is_ascii() && !is_plain(words)).then_some(place)
+    let is_secret = words.is_ascii() || reads_like_a_password(words);
+    (words.len() >= 4 && is_secret && !is_plain(words)).then_some(place)
 }
 
 #[cfg(test)]
@@ -123,6 +225,15 @@ mod tests {
                 "初期パスワードは「tKn8shiro」です",
                 "初期パスワードは「***」です",
             ),
+            (
+                "ann: lösenordet är Räv&Uggla7 nu",
+                "ann: lösenordet är *** nu",
+            ),
+            ("adgangskode: Ugle&Ræv", "adgangskode: ***"),
+            ("mot de passe = hibou&7été", "mot de passe = ***"),
+            ("la clave es Buho%Zorro", "la clave es ***"),
+            ("clave: buho77x", "clave: ***"),
+            ("hasłem jest Sowa&Lis", "hasłem jest ***"),
             ("пароль hunter2_x (до 31.12)", "пароль *** (до 31.12)"),
         ] {
             assert_eq!(scrub(text), scrubbed);
@@ -139,6 +250,12 @@ mod tests {
             "la contraseña no es válida",
             "пароль истёк 2024-11-07",
             "Kennwort von 10.0.0.12 geändert",
+            "autoclave: cycle12 and enclave=nitro-1a2b",
+            "clave: valor",
+            "lösenord för R&D-servern saknas",
+            "contraseña: inválida",
+            "Passwortes: falsch",
+            "пароль изменён",
             "passwort_1 und heslo.x9y8z7",
         ] {
             assert_eq!(scrub(text), text);

@@ -47,7 +47,6 @@ static MARKS: LazyLock<Marks> = LazyLock::new(|| {
         "random_password\"",
         "<Value>",
         "KEY FOUND! [ ",
-        "password\nV ",
         "rtmp://",
         "rtmps://",
         " => ",
@@ -241,8 +240,6 @@ pub(super) fn find_in_forms(text: &str) -> Vec<Range<usize>> {
                 let near = &text[from..text.floor_char_boundary(from + 128)];
                 found.extend(near.find(" ]").map(|end| from..from + end));
             }
-            // As Subversion keeps it: the length of the value, and below it the value.
-            "password\nV " => found.extend(line_below(text, from, 1)),
             "rtmp://" | "rtmps://" => found.extend(key_of_stream(text, from)),
             "Login incorrect" => found.extend(rejected_login(text, from)),
             "bgp_peers" => find_in_peers(text, from, &mut found),
@@ -283,7 +280,6 @@ mod tests {
         ),
         ("1204 => 840371,A Name,a@b", "1204 => ***,A Name,a@b"),
         ("rtmp://h/live2/p6vp-5g44-adgk", "rtmp://h/live2/***"),
-        ("password\nV 4\nowls\nK 8", "password\nV 4\n***\nK 8"),
         ("KEY FOUND! [ an owl ]", "KEY FOUND! [ *** ]"),
         (
             "worker.Worker(\"deb\", \"an-owl-4\")",

@@ -6,7 +6,7 @@ use super::accounts::{
     find_in_command, find_of_domains, in_hex, of_account, of_host, of_macro, of_session,
 };
 use super::credential::is_masked;
-use super::line::length_of_break;
+use super::line::{length_of_break, length_of_line};
 use super::manifest::said;
 use super::marks::Marks;
 use super::name::tells;
@@ -153,18 +153,6 @@ fn last_below(text: &str, from: usize) -> Option<Range<usize>> {
     let line = line.trim_end_matches(['"', ',', '\\', ' ']);
     let last = line.rsplit(' ').next().unwrap_or_default();
     (start > from + first).then(|| start + line.len() - last.len()..start + line.len())
-}
-
-/// How much comes before the next line break, which may be escaped.
-fn length_of_line(bytes: &[u8]) -> usize {
-    let mut at = 0;
-    while at < bytes.len() {
-        if b"\n\r\\".contains(&bytes[at]) && length_of_break(&bytes[at..]) > 0 {
-            return at;
-        }
-        at += 1;
-    }
-    at
 }
 
 /// `form-data; name="password"`, and the value behind a blank line

@@ -2,6 +2,7 @@
 //! text is put into quotes.
 
 use super::shape::run;
+use std::ops::Range;
 
 /// How far into a line its margin may reach: journals begin it with a time, a host and a unit.
 const WIDEST_MARGIN: usize = 160;
@@ -93,6 +94,31 @@ pub(super) fn length_of_break(bytes: &[u8]) -> usize {
             _ => return at,
         }
     }
+}
+
+/// How much comes before the next line break, which may be escaped.
+pub(super) fn length_of_line(bytes: &[u8]) -> usize {
+    let mut at = 0;
+    while at < bytes.len() {
+        if b"\n\r\\".contains(&bytes[at]) && length_of_break(&bytes[at..]) > 0 {
+            return at;
+        }
+        at += 1;
+    }
+    at
+}
+
+/// Where the rest of the line is, and then each line below it, without what ends it; an end may be escaped.
+pub(super) fn lines_from(text: &str, from: usize) -> impl Iterator<Item = Range<usize>> {
+    let bytes = text.as_bytes();
+    let mut next = Some(from);
+    std::iter::from_fn(move || {
+        let start = next?;
+        let end = start + length_of_line(&bytes[start..]);
+        let length = length_of_break(&bytes[end..]);
+        next = (length > 0).then_some(end + length);
+        Some(start..end)
+    })
 }
 
 /// The lines of a text with what ends them, also where that is escaped once.

@@ -3,6 +3,7 @@
 use super::line::length_of_break;
 use super::marks::Marks;
 use super::opaque::{is_odd, is_opaque};
+use super::packets::is_sent;
 use super::quote::quoted;
 use super::shape::{apart, is_base64, run};
 use std::ops::Range;
@@ -20,6 +21,9 @@ const COMMANDS: &[(&str, usize)] = &[
 
 /// How a secret in base64 is announced (RFC 4954).
 const MECHANISMS: [&str; 4] = ["PLAIN", "LOGIN", "XOAUTH2", "CRAM-MD5"];
+
+/// So many words of a line are read.
+const MOST_WORDS: usize = 4;
 
 /// No such line is longer.
 const LONGEST_LINE: usize = 512;
@@ -52,6 +56,15 @@ pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
                 let is_encoded = said.len() >= 8 && said.bytes().all(is_base64);
                 return (words.len() == 2 && is_encoded).then_some(last);
             }
+            if is_whole(number, words.len()) && is_sent(text, at) {
+                let is_phrase = COMMANDS[number].1 == 0;
+                let start = if is_phrase {
+                    words[0].start
+                } else {
+                    last.start
+                };
+                return (last.end - start >= 4).then_some(start..last.end);
+            }
             let is_short = (1..=COMMANDS[number].1 + 1).contains(&words.len());
             let is_secret = is_odd(said) && !said.contains('=') || is_opaque(said, true);
             (is_short && is_secret).then_some(last)
@@ -59,6 +72,12 @@ pub(super) fn find_in_protocols(text: &str) -> Vec<Range<usize>> {
     let mut found: Vec<Range<usize>> = found.collect();
     find_in_dumps(text, &mut found);
     apart(found)
+}
+
+/// Whether a line has as many words as its command takes; a password that is sent alone may have blanks.
+fn is_whole(number: usize, words: usize) -> bool {
+    let most = COMMANDS[number].1 + 1;
+    words == most || most == 1 && words < MOST_WORDS
 }
 
 /// The last word of a command of Redis as it is sent, with its length before each word: `AUTH`, `$7`, `session`, `$6`, `secret`.
@@ -211,7 +230,7 @@ fn words_of_line(text: &str, from: usize) -> Vec<Range<usize>> {
     if at > from && bytes.get(at) != Some(&b' ') {
         return words;
     }
-    while words.len() < 4 {
+    while words.len() < MOST_WORDS {
         at += run(&bytes[at..], |b| b == b' ');
         let rest = &bytes[at..];
         let word = match quoted(rest) {
@@ -264,6 +283,19 @@ mod tests {
                 "netroot=iscsi:me:***:it:***@10.0.0.9::3260::iqn.2009-06.lan:root ro",
             ),
             (
+                "IP 10.0.0.1.4000 > 10.0.0.2.110: Flags [P.], length 9\nE..3.@.@.\nPASS heron&owl",
+                "IP 10.0.0.1.4000 > 10.0.0.2.110: Flags [P.], length 9\nE..3.@.@.\nPASS ***",
+            ),
+            (
+                "T 10.0.0.1:4000 -> 10.0.0.2:6667 [AP]\n  PASS an owl\n  NICK me",
+                "T 10.0.0.1:4000 -> 10.0.0.2:6667 [AP]\n  PASS ***\n  NICK me",
+            ),
+            (
+                "E..3.\n*..\nP..m....PASS heron&owl",
+                "E..3.\n*..\nP..m....PASS ***",
+            ),
+            ("Request: PASS heron", "Request: PASS ***"),
+            (
                 "/msg NickServ IDENTIFY Hunter.two2",
                 "/msg NickServ IDENTIFY ***",
             ),
@@ -279,6 +311,8 @@ mod tests {
             "ALTER ROLE me WITH LOGIN",
             "250-AUTH LOGIN PLAIN",
             "Result: PASS in 12ms",
+            "--- PASS TestHeron\ncheck.......PASS TestOwl",
+            "IP 10.0.0.2.21 > 10.0.0.1.4000: Flags [P.], length 9\n331 PASS required",
             "AUTH failed",
             "chan_10 <- CLEAR_PASSPHRASE 5C2F0E1D88A4B7360912F4D3A6E8C17B90D5E342",
             "netroot=iscsi:@10.0.0.9::3260::iqn.2009-06.lan:root",

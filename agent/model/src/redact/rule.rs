@@ -4,8 +4,9 @@ use super::known::KnownSecrets;
 use super::label::{Form, Label, Sign};
 use super::{
     aligned, chosen, columns, command, compare, credential, directive, encoded, entropy,
-    environment, foreign, forms, groups, handed, hex, links, login, mail, manifest, marked, markup,
-    name, pem, phrase, protocol, sentence, shape, shown, subscribers, url, vendor, web_keys,
+    environment, foreign, forms, groups, handed, hex, key_exports, links, login, mail, manifest,
+    marked, markup, name, pem, phrase, protocol, radius, sentence, shape, shown, stored,
+    subscribers, url, vendor, web_keys,
 };
 use std::ops::Range;
 
@@ -52,8 +53,8 @@ const fn label(
 pub const RULES: &[Rule] = &[
     Rule {
         name: "private-key",
-        purpose: "PEM private keys of any kind, also escaped, indented or cut off at either end",
-        finds: &[Shape(pem::find_keys)],
+        purpose: "PEM private keys of any kind, also escaped, indented or cut off at either end, and keys that programs export below a line of their own",
+        finds: &[Shape(pem::find_keys), Shape(key_exports::find_key_exports)],
     },
     Rule {
         name: "encoded-private-key",
@@ -162,6 +163,8 @@ pub const RULES: &[Rule] = &[
             Shape(shown::find_shown),
             Shape(forms::find_in_forms),
             Shape(mail::find_in_mail),
+            Shape(stored::find_stored),
+            Shape(radius::find_in_radius),
         ],
     },
     Rule {
