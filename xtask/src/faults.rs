@@ -1,11 +1,13 @@
 //! `faults`: docs/reference, written from the catalogue so that it cannot say anything else: an index, and a page a code.
 
 use crate::error::TaskError;
-use crate::program::{capture, cargo, spell};
+use crate::program::{capture, cargo, run, spell};
+use crate::suite::TOGETHER;
 use crate::task::FaultsMode;
 use crate::workspace::{Workspace, files_below};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 const INDEX: &str = "docs/reference/faults.md";
 const PAGES: &str = "docs/reference/faults";
@@ -41,10 +43,13 @@ pub(crate) fn generate(workspace: &Workspace, mode: FaultsMode) -> Result<String
 ///
 /// Fails when the program cannot be built or prints something else.
 fn wanted(workspace: &Workspace) -> Result<BTreeMap<String, String>, TaskError> {
-    let mut program = cargo();
-    program.args(["run", "--quiet", "--package", "quake-diagnose"]);
-    program.args(["--example", "reference"]);
-    let printed = capture(program.current_dir(&workspace.root))?;
+    // With the dependencies that the tests have, too.
+    let mut build = cargo();
+    build.args(["build", "--quiet", "--package", "quake-diagnose"]);
+    build.args(TOGETHER).args(["--example", "reference"]);
+    run(build.current_dir(&workspace.root))?;
+    let mut program = Command::new(workspace.target.join("debug/examples/reference"));
+    let printed = capture(&mut program)?;
     serde_json::from_slice(&printed).map_err(|source| TaskError::Output {
         command: spell(&program),
         source,

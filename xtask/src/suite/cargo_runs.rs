@@ -10,6 +10,22 @@ use std::process::{Command, ExitStatus, Stdio};
 /// The package whose tests drive the built binary; they come last and need more of the machine.
 pub(super) const INTEGRATION: &str = "quake-integration";
 
+/// Packages whose tests need features that the agent is not built with: tokio's virtual time, the simulation's memo. Apart
+/// from them, the tests and the agent have the same dependencies, and the AWS crates are compiled once.
+const APART: [&str; 7] = [
+    "quake-bench",
+    "quake-engine",
+    "quake-http",
+    "quake-proof",
+    "quake-simulation",
+    "quake-testkit",
+    "xtask",
+];
+
+/// How the agent is built for tests. cargo chooses the features of dependencies by all packages that are named: with this
+/// one, which tests of the agent use, they are those of the run of tests.
+pub(crate) const TOGETHER: [&str; 4] = ["--package", "quake-agent", "--package", INTEGRATION];
+
 /// Checks that every file is as rustfmt would write it.
 pub(super) fn check_format(workspace: &Workspace) -> Result<String, TaskError> {
     run(cargo_in(workspace).args(["fmt", "--all", "--check"]))?;
@@ -26,9 +42,39 @@ pub(super) fn lint(workspace: &Workspace) -> Result<String, TaskError> {
 
 /// Runs unit, property, golden and doc tests.
 pub(super) fn test(workspace: &Workspace, tally: &mut Tally) -> Result<String, TaskError> {
-    let mut command = cargo_in(workspace);
-    command.args(["test", "--workspace", "--exclude", INTEGRATION]);
-    count(&mut command, &Shown::default(), tally)
+    let mut together = cargo_in(workspace);
+    together.args(["test", "--workspace", "--exclude", INTEGRATION]);
+    let mut apart = cargo_in(workspace);
+    apart.arg("test");
+    for package in APART {
+        together.args(["--exclude", package]);
+        apart.args(["--package", package]);
+    }
+    let runs = [&mut together, &mut apart];
+    verdict(
+        runs.into_iter()
+            .map(|run| count(run, &Shown::default(), tally)),
+    )
+}
+
+/// The verdict of several runs, each of which is run: of tests that failed, how many did; else the first other error.
+pub(super) fn verdict(
+    results: impl IntoIterator<Item = Result<String, TaskError>>,
+) -> Result<String, TaskError> {
+    let mut reported = String::new();
+    let (mut failed, mut other) = (0, None);
+    for result in results {
+        match result {
+            Ok(report) => reported = report,
+            Err(TaskError::TestsFailed { count }) => failed += count,
+            Err(error) => other = other.or(Some(error)),
+        }
+    }
+    match (other, failed) {
+        (Some(error), _) => Err(error),
+        (None, 0) => Ok(reported),
+        (None, count) => Err(TaskError::TestsFailed { count }),
+    }
 }
 
 pub(super) fn cargo_in(workspace: &Workspace) -> Command {

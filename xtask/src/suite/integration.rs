@@ -1,6 +1,6 @@
 //! The tiers of integration: the built binary, then the tests that drive it.
 
-use super::cargo_runs::{INTEGRATION, Shown, cargo_in, count};
+use super::cargo_runs::{INTEGRATION, Shown, TOGETHER, cargo_in, count, verdict};
 use super::results::Tally;
 use crate::error::TaskError;
 use crate::program::run as run_program;
@@ -32,7 +32,8 @@ pub(super) fn run(
     case: Option<&str>,
     tally: &mut Tally,
 ) -> Result<String, TaskError> {
-    run_program(cargo_in(workspace).args(["build", "--locked", "--package", "quake-agent"]))?;
+    let mut agent = cargo_in(workspace);
+    run_program(agent.args(["build", "--locked"]).args(TOGETHER))?;
     let binaries = match tier {
         Tier::Namespace => namespace_binaries(workspace)?,
         Tier::Machine | Tier::Fleet => vec![tier.name().to_owned()],
@@ -122,24 +123,6 @@ fn run_all(
         }
     });
     verdict(results)
-}
-
-/// The verdict of several runs: of tests that failed, how many did; else the first other error.
-fn verdict(results: Vec<Result<String, TaskError>>) -> Result<String, TaskError> {
-    let mut reported = String::new();
-    let (mut failed, mut other) = (0, None);
-    for result in results {
-        match result {
-            Ok(report) => reported = report,
-            Err(TaskError::TestsFailed { count }) => failed += count,
-            Err(error) => other = other.or(Some(error)),
-        }
-    }
-    match (other, failed) {
-        (Some(error), _) => Err(error),
-        (None, 0) => Ok(reported),
-        (None, count) => Err(TaskError::TestsFailed { count }),
-    }
 }
 
 /// Every test binary that is not another tier's, the long ones first.

@@ -15,6 +15,7 @@ use crate::error::TaskError;
 use crate::task::{Extent, FaultsMode, Tier};
 use crate::workspace::Workspace;
 use crate::{chain, faults, layers, words};
+pub(crate) use cargo_runs::TOGETHER;
 use results::Tally;
 use stages::Stages;
 use std::process::ExitCode;

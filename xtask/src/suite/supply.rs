@@ -60,6 +60,8 @@ fn find_or_build(workspace: &Workspace) -> Result<PathBuf, TaskError> {
         let mut install = cargo();
         install
             .args(["install", "cargo-deny", "--locked", "--version", VERSION])
+            // It reads one lock file: to optimize it takes minutes longer than to wait for it.
+            .arg("--debug")
             .arg("--root")
             .arg(&tools)
             // Kept, so that a build that was stopped goes on where it was.
