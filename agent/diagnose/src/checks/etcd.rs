@@ -154,7 +154,10 @@ fn wrong_with(node: &Node<'_>, path: &str, entry: &EntryFacts) -> Option<Result<
     }
     let database = format!("{path}/snap/db");
     let size = entries.get(&database).map_or(0, |it| it.size);
-    let quota = quota(node, path);
+    let quota = match quota(node, path) {
+        Quota::Bytes(bytes) => bytes,
+        Quota::NoNumber { manifest, value } => return Some(no_number(manifest, value).fail()),
+    };
     if size >= quota.min(MOST) {
         return Some(full(&database, size, quota));
     }
@@ -193,26 +196,62 @@ fn manifest_of<'a>(node: &Node<'a>, path: &str) -> Option<&'a str> {
     Some(member.pod.as_ref()?.manifest.as_str())
 }
 
+/// What the manifests give as the quota of a member.
+enum Quota<'a> {
+    Bytes(u64),
+    /// A value that etcd cannot read, such as `8G`, and the manifest that has it.
+    NoNumber {
+        manifest: &'a str,
+        value: &'a str,
+    },
+}
+
 /// The quota that the manifests give, or etcd's own.
-fn quota(node: &Node<'_>, path: &str) -> u64 {
+fn quota<'a>(node: &Node<'a>, path: &str) -> Quota<'a> {
     let own = manifest_of(node, path);
-    let given = |text: &str| {
-        ["quota-backend-bytes", "ETCD_QUOTA_BACKEND_BYTES"]
-            .iter()
-            .find_map(|key| {
-                let (_, rest) = text.split_once(key)?;
-                let digits = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
-                let end = digits.find(|c: char| !c.is_ascii_digit());
-                digits[..end.unwrap_or(digits.len())].parse().ok()
-            })
+    let given = |text: &'a str| {
+        let keys = ["quota-backend-bytes", "ETCD_QUOTA_BACKEND_BYTES"];
+        let (_, rest) = keys.iter().find_map(|key| text.split_once(key))?;
+        let value = rest.trim_start_matches(|c: char| !c.is_ascii_digit());
+        let end = value.find(|c: char| !c.is_ascii_alphanumeric());
+        Some(&value[..end.unwrap_or(value.len())])
     };
     let texts = node.survey().texts.iter();
     let mut manifests = texts.filter(|(path, _)| match own {
         Some(own) => path.as_str() == own,
         None => path.starts_with("/etc/kubernetes/manifests/etcd"),
     });
-    let found = manifests.find_map(|(_, text)| given(text.ok()?));
-    found.filter(|quota| *quota > 0).unwrap_or(QUOTA)
+    let found = manifests.find_map(|(path, text)| Some((path, given(text.ok()?)?)));
+    match found {
+        Some((_, value)) if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+            // Nought stands for etcd's own quota.
+            let bytes = value.parse().ok().filter(|bytes| *bytes > 0);
+            Quota::Bytes(bytes.unwrap_or(QUOTA))
+        }
+        Some((manifest, value)) => Quota::NoNumber { manifest, value },
+        None => Quota::Bytes(QUOTA),
+    }
+}
+
+/// etcd reads the quota as a whole number of bytes and ends at once where it is none (etcdmain, "failed to verify flags").
+fn no_number(manifest: &str, value: &str) -> Finding {
+    let (digits, unit) = value.split_at(value.find(|c: char| !c.is_ascii_digit()).unwrap_or(0));
+    let shift = match unit.as_bytes().first() {
+        Some(b'k' | b'K') => 10,
+        Some(b'm' | b'M') => 20,
+        _ => 30,
+    };
+    let bytes = digits
+        .parse()
+        .map_or(MOST, |count: u64| count.saturating_mul(1 << shift));
+    Finding::new(
+        format!(
+            "{manifest} gives etcd the quota {value}: etcd reads bytes without a unit and does not start"
+        ),
+        format!(
+            "kops edit cluster: set ETCD_QUOTA_BACKEND_BYTES below etcdClusters[].manager.env to \"{bytes}\" (at most 8589934592), then kops update cluster --yes and replace this node"
+        ),
+    )
 }
 
 fn full(database: &str, size: u64, quota: u64) -> Result<Verdict, Unseen> {

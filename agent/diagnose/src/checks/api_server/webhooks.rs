@@ -16,7 +16,7 @@ struct Refusal<'a> {
     /// Whether it answered, and said no.
     denied: bool,
     /// What it said, or why it did not answer.
-    why: &'a str,
+    why: String,
 }
 
 pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
@@ -31,16 +31,20 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let pods = runtime.and_then(|runtime| runtime.pods.as_ref());
     let of_pods = pods.into_iter().flatten().flat_map(|pod| pod.log.iter());
     let of_units = units.iter().flat_map(|unit| node.journal(unit));
-    let mut lines = of_pods.clone().chain(of_units).rev();
+    let lines: Vec<&str> = of_pods
+        .clone()
+        .chain(of_units)
+        .map(String::as_str)
+        .collect();
     let ends = of_pods.clone().any(|line| line.contains(HOOK));
-    let Some((line, refusal)) = lines.find_map(|line| Some((line, read(line)?))) else {
+    let Some((line, refusal)) = newest(&lines) else {
         journals?;
         if let Some(finding) = admission::forbidden(node) {
             return finding.fail();
         }
         return Verdict::ok("none refused anything that the logs tell of");
     };
-    let (name, why) = (refusal.name, refusal.why);
+    let (name, why) = (refusal.name, &refusal.why);
     let all = format!(
         "kubectl get validatingwebhookconfigurations,mutatingwebhookconfigurations -o jsonpath='{{range .items[*]}}{{.kind}}/{{.metadata.name}}: {{.webhooks[*].name}}{{\"\\n\"}}{{end}}' | grep '{name}' names its configuration"
     );
@@ -77,9 +81,26 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         .fail()
 }
 
+/// So many lines of a policy's reason are shown: whom it refuses, the policy, its rule and what that wants.
+const REASON: usize = 4;
+/// So many characters of a reason are shown.
+const MOST: usize = 240;
+
+/// The newest refusal and its line. A policy's reason of several lines begins below that line.
+fn newest<'a>(lines: &[&'a str]) -> Option<(&'a str, Refusal<'a>)> {
+    let refused = |(at, line): (usize, &&'a str)| Some((at, *line, read(line)?));
+    let (at, line, mut refusal) = lines.iter().enumerate().rev().find_map(refused)?;
+    if refusal.why.is_empty() {
+        let below = lines[at + 1..].iter().map(|line| line.trim());
+        let reason: Vec<&str> = below.filter(|line| !line.is_empty()).take(REASON).collect();
+        refusal.why = cut(&reason.join(" "));
+    }
+    Some((line, refusal))
+}
+
 /// The finding of a webhook that keeps the API server from writing its own roles.
 fn at_start(refusal: &Refusal<'_>, all: &str) -> Finding {
-    let (name, why) = (refusal.name, refusal.why);
+    let (name, why) = (refusal.name, &refusal.why);
     let does = match refusal.denied {
         true => "refuses",
         false => "does not answer for",
@@ -110,7 +131,7 @@ fn holds_leases(line: &str, webhook: &str) -> bool {
 
 /// The finding of a webhook that keeps controllers from their leases: nobody is left who could start its pods again.
 fn in_a_circle(refusal: &Refusal<'_>, line: &str, all: &str) -> Finding {
-    let (name, why) = (refusal.name, refusal.why);
+    let (name, why) = (refusal.name, &refusal.why);
     Finding::new(
         format!(
             "the admission webhook {name} {}, and it guards leases, too: controllers lose theirs, so nobody starts its pods again: {why}",
@@ -125,7 +146,7 @@ fn in_a_circle(refusal: &Refusal<'_>, line: &str, all: &str) -> Finding {
 
 /// The finding of a webhook that is passed over when it does not answer in time.
 fn late(refusal: &Refusal<'_>, line: &str, all: &str) -> Finding {
-    let (name, why) = (refusal.name, refusal.why);
+    let (name, why) = (refusal.name, &refusal.why);
     Finding::new(
         format!(
             "the admission webhook {name} {}: {LATE_WEBHOOK}, so leases are not renewed in time: {why}",
@@ -244,12 +265,18 @@ fn read(line: &str) -> Option<Refusal<'_>> {
             .split_once("denied the request")
             .map_or("", |(_, why)| why),
     };
-    let why = why.trim_matches([':', ' ', '"', '\\']);
+    // A reason of several lines, as klog writes it into one.
+    let why = why.replace("\\\\n", " ").replace("\\n", " ");
     Some(Refusal {
         name,
         denied: called.is_none(),
-        why: why.get(..160).unwrap_or(why),
+        why: cut(why.trim_matches([':', ' ', '"', '\\'])),
     })
+}
+
+/// The beginning of a reason, which is enough to know the policy.
+fn cut(why: &str) -> String {
+    why.chars().take(MOST).collect()
 }
 
 #[cfg(test)]
@@ -289,6 +316,12 @@ mod tests {
         let line = "Unable to register node with API server: admission webhook \"nodes.acme.io\" denied the request: no";
         node.journal("kubelet.service", &[line]);
         node.assert("apiserver.webhooks", Status::Fail, "nodes.acme.io refuses");
+        let open = "Failed creating a mirror pod: admission webhook \"validate.kyverno.svc-fail\" denied the request:";
+        let policy = "require-labels:";
+        let wants = "  check-team: 'validation error: label team is required'";
+        node.journal("kubelet.service", &[open, "", policy, wants]);
+        let said = format!("asks for: {policy} {}", wants.trim());
+        node.assert("apiserver.webhooks", Status::Fail, &said);
     }
 
     #[test]

@@ -94,6 +94,25 @@ fn a_database_at_its_quota_fails_and_the_quota_is_the_manifests() {
 }
 
 #[test]
+fn a_quota_with_a_unit_is_none_that_etcd_reads() {
+    let path = "/etc/kubernetes/manifests/etcd.manifest";
+    let with = |value: &str| {
+        let mut survey = running();
+        let manifest = format!("- name: ETCD_QUOTA_BACKEND_BYTES\n  value: \"{value}\"\n");
+        reads(&mut survey, path, &manifest);
+        says("etcd.data", &survey)
+    };
+    assert_eq!(
+        with("8G"),
+        format!(
+            "fail: {path} gives etcd the quota 8G: etcd reads bytes without a unit and does not start"
+        )
+    );
+    assert!(with("6442450944").starts_with("ok: "));
+    assert!(with("0").starts_with("ok: "));
+}
+
+#[test]
 fn members_that_can_be_asked_must_answer() {
     let id = "etcd.alive";
     let mut survey = control_plane();
