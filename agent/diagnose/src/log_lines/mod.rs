@@ -3,8 +3,9 @@
 //! Each table is a text: blocks of `line`, `means`, `fix`, `check` and `from`, with an empty line between two. `line` has the
 //! parts that a line must have, with ` | ` between two. `passing`, which may be left out, says how many such lines are a
 //! finding although the check passes: a healthy node logs fewer. `general: yes` is for a line that any program may log for
-//! reasons of its own: a check that passes does not take it over. `level: information` is for a line that a program logs as
-//! no error although it is one. `named` and `remedy` say the same as `means` and `fix` with names of the line: `{1}` is what
+//! reasons of its own: a check that passes does not take it over. `relayed: yes` is for a line that says only that another
+//! program or step failed: the line of that one comes first. `level: information` is for a line that a program logs as no error
+//! although it is one. `named` and `remedy` say the same as `means` and `fix` with names of the line: `{1}` is what
 //! the line has between the first part and the second, `{2}` what it has between the second and the third.
 //!
 //! `usual.txt` has errors that healthy nodes log and that mean nothing: blocks of `line`, `why` and `from`; and `most`, where
@@ -40,6 +41,8 @@ pub struct LogLine {
     pub general: bool,
     /// Whether the program logs it as information.
     pub is_information: bool,
+    /// Whether it says only that another program or step failed: the line of that one comes first.
+    pub is_relayed: bool,
     /// What it means, with the places of names that the line has.
     pub named: Option<&'static str>,
     /// What to do about it, with the places of names that the line has.
@@ -113,6 +116,7 @@ static ALL: LazyLock<Vec<LogLine>> = LazyLock::new(|| {
         passing: 1,
         general: false,
         is_information: false,
+        is_relayed: false,
         named: None,
         remedy: None,
     });
@@ -139,6 +143,7 @@ fn read(block: &'static str) -> Option<LogLine> {
         passing: passing.ok()?,
         general: field(block, "general").is_some(),
         is_information: field(block, "level") == Some("information"),
+        is_relayed: field(block, "relayed").is_some(),
         named: field(block, "named"),
         remedy: field(block, "remedy"),
     })
@@ -211,10 +216,16 @@ pub fn is_of_kernel(line: &str) -> bool {
     fitting(line).any(|known| known.from.starts_with("Linux "))
 }
 
-/// The latest line that is known, and what is known of it.
+/// The latest line that is known, and what is known of it. One that only relays what another line says is the last choice.
 pub fn latest(lines: &[String]) -> Option<(&str, &'static LogLine)> {
-    let mut known = lines.iter().rev();
-    known.find_map(|line| Some((line.as_str(), find(line)?)))
+    let known = lines.iter().rev();
+    let mut known = known.filter_map(|line| Some((line.as_str(), find(line)?)));
+    let first = known.next()?;
+    let is_own = |(_, row): &(&str, &LogLine)| !row.is_relayed;
+    match is_own(&first) {
+        true => Some(first),
+        false => known.find(is_own).or(Some(first)),
+    }
 }
 
 #[cfg(test)]
@@ -230,7 +241,7 @@ mod tests {
             .filter(|block| !block.starts_with('#'))
         {
             let has = |name: &str| usize::from(block.contains(name));
-            let may_have = ["passing", "general", "level", "named", "remedy"];
+            let may_have = ["passing", "general", "relayed", "level", "named", "remedy"];
             let more = may_have.map(|name| has(&format!("\n{name}: ")));
             let lines = 5 + more.iter().sum::<usize>();
             assert_eq!(block.lines().count(), lines, "{block}");

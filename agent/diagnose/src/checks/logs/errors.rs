@@ -98,6 +98,8 @@ pub(super) fn unexplained(
         (
             weight(group, logs),
             Reverse(group.level),
+            // What a program calls an error itself, before what it merely said last.
+            Reverse(line::level(group.line)),
             Reverse(log_lines::find(group.line).is_some_and(|row| row.general)),
             Reverse(group.count),
             group.after,
@@ -184,6 +186,8 @@ fn weight(group: &Group<'_>, logs: &[Log<'_>]) -> (bool, bool, bool, bool) {
         "Call Trace",
         "hung_task_timeout_secs",
         "with CrashLoopBackOff: ",
+        "Failed with result",
+        "Main process exited",
     ];
     let opens = OPENING.iter().any(|words| group.line.contains(words));
     let log = &logs[group.log];

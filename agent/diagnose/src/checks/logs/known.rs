@@ -299,9 +299,11 @@ fn take_over(one: &mut CheckReport, mut hits: Vec<Hit<'_>>, explains: bool) {
     one.finding = Some(finding);
 }
 
-/// What a program ended with comes first, then what is worse, what comes more often, and what came before the others.
+/// What only relays another line comes last. What a program ended with comes first, then what is worse, what comes more often,
+/// and what came before the others.
 fn weight(hit: &Hit<'_>) -> impl Ord + use<> {
-    (Reverse((hit.is_last, hit.level, hit.count)), hit.at)
+    let is_own = !hit.row.is_relayed;
+    (Reverse((is_own, hit.is_last, hit.level, hit.count)), hit.at)
 }
 
 /// Whether a line goes on with an error behind what its row knows, and the meaning does not have it.

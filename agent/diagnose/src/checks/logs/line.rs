@@ -52,6 +52,9 @@ const ERROR: &[&str] = &[
     " ERROR ",
     " | ERROR",
     "Failed with result",
+    "Bus error",
+    "(core dumped)",
+    "Segmentation fault",
     "Failed at step",
     "Failed to execute",
     "Failed to start ",
@@ -83,6 +86,9 @@ const INFORMATION: &[&str] = &[
     "\tINFO\t",
     "\tDEBUG\t",
     "\"severity\":\"INFO\"",
+    // Spring, Log4j and others of Java.
+    "  INFO ",
+    "[NOTICE]",
 ];
 
 /// What a line begins with that says no more than that it is an error.
@@ -155,6 +161,10 @@ pub(super) fn level(line: &str) -> Level {
 /// How bad a line of the kernel's log is.
 pub(super) fn level_of_kernel(line: &str) -> Level {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
+    // A part of the report on a control group that is out of memory, which says so itself.
+    if line.contains(", failcnt ") {
+        return Level::Unknown;
+    }
     match (has(FATAL), has(OF_THE_KERNEL)) {
         (true, _) => Level::Fatal,
         (false, true) => Level::Error,

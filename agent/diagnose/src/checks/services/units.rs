@@ -40,6 +40,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         sources: &[Source::Units, Source::Journals],
         because: &[
             "services.systemd",
+            "host.services",
             "host.selinux",
             "host.noexec",
             "agent.running",
