@@ -1,4 +1,5 @@
-//! The issuer of service accounts' tokens, beside the place where its keys are published: kops makes both of one name.
+//! The issuer of service accounts' tokens and their keys: kops makes the issuer and the place where its keys are published of
+//! one name, and gives the controller manager and the API server the two halves of one key.
 
 use super::manifest::{Manifest, words};
 use crate::checks::check::{Certainty, Finding};
@@ -85,4 +86,54 @@ pub(super) fn refused(node: &Node<'_>, manifest: &Manifest<'_>) -> Option<Findin
     );
     let finding = finding.by(Certainty::Likely).seen("file", path);
     Some(finding.seen("kube-apiserver", shorten(last, 300)))
+}
+
+/// What the API server and the controller manager say of a token of another key (`pkg/endpoints/filters/authentication.go`,
+/// `cmd/kube-controller-manager`, client_builder.go).
+const OTHER_KEY: &[&str] = &[
+    "error in cryptographic primitive",
+    "did not authenticate correctly",
+    "contained an invalid API token",
+];
+
+/// The finding where the controller manager signs tokens with a key that the API server was not given, and they are refused.
+pub(super) fn of_two_keys(node: &Node<'_>, manifests: &[Manifest<'_>]) -> Option<Finding> {
+    const ACCEPTED: &str = "--service-account-key-file=";
+    const SIGNING: &str = "--service-account-private-key-file=";
+    let of = |flag: &str| {
+        manifests
+            .iter()
+            .map(|one| (one, values(one, flag)))
+            .find(|(_, all)| !all.is_empty())
+    };
+    let (server, accepted) = of(ACCEPTED)?;
+    let (manager, signing) = of(SIGNING)?;
+    let signing = signing.last()?;
+    // A key and its public half have one name.
+    if accepted.iter().any(|path| stem(path) == stem(signing)) {
+        return None;
+    }
+    let logs = node.pods().flat_map(|pod| &pod.log);
+    let is_refusal = |line: &&String| OTHER_KEY.iter().any(|words| line.contains(words));
+    let line = logs.rev().find(is_refusal)?;
+    let (server, manager) = (server.path(), manager.path());
+    let accepted = accepted.join(", ");
+    let finding = Finding::new(
+        format!(
+            "kube-controller-manager signs service account tokens with {signing}, and kube-apiserver accepts those of {accepted} alone: tokens are refused"
+        ),
+        format!(
+            "add {ACCEPTED}{signing} beside the other in {server} (kops edit cluster: spec.kubeAPIServer.serviceAccountKeyFile has both), or undo the change of the flags; give kube-controller-manager the other private key only when all tokens of before are replaced"
+        ),
+    );
+    let finding = finding
+        .by(Certainty::Likely)
+        .seen("files", format_args!("{server}, {manager}"));
+    Some(finding.seen("log", shorten(line, 300)))
+}
+
+/// The name of a file without its directory and ending.
+fn stem(path: &str) -> &str {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    name.split('.').next().unwrap_or(name)
 }

@@ -29,7 +29,8 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     }
     let wrong = unreadable(&manifests)
         .or_else(|| twice(&manifests))
-        .or_else(|| missing(node, &expected.static_pods, &manifests));
+        .or_else(|| missing(node, &expected.static_pods, &manifests))
+        .or_else(|| issuer::of_two_keys(node, &manifests));
     if let Some(finding) = wrong {
         return finding.fail();
     }

@@ -353,3 +353,22 @@ fn an_api_server_of_one_issuer_that_refuses_tokens_had_another_one() {
         assert_eq!(report.status, status, "{issuer}: {}", report.note);
     }
 }
+
+#[test]
+fn tokens_of_a_key_that_the_api_server_was_not_given_are_refused() {
+    let refusal = "[invalid bearer token, square/go-jose: error in cryptographic primitive]";
+    for (accepted, log, status) in [
+        ("/srv/kubernetes/oidc-issuer.pub", refusal, Status::Fail),
+        ("/srv/kubernetes/oidc-issuer.pub", "all is well", Status::Ok),
+        ("/srv/kubernetes/server.pub", refusal, Status::Ok),
+    ] {
+        let mut node = Sample::worker();
+        let flags = format!(
+            "--service-account-key-file={accepted} --service-account-private-key-file=/srv/kubernetes/server.key"
+        );
+        node.text(PROXY, &with_flag(&flags, " []", " []"));
+        node.pod("kube-apiserver-i-1", "running").log = vec![log.to_owned()];
+        let report = node.judge("staticpods.manifests");
+        assert_eq!(report.status, status, "{accepted}: {}", report.note);
+    }
+}
