@@ -55,6 +55,7 @@ pub const WANTED: &[WantedFile] = &[
     text("/proc/sys/fs/aio-nr"),
     text("/proc/sys/fs/aio-max-nr"),
     text("/proc/sys/fs/may_detach_mounts"),
+    text("/proc/sys/fs/nr_open"),
     text("/proc/sys/fs/inotify/max_user_instances"),
     text("/proc/sys/fs/inotify/max_user_watches"),
     text("/proc/sys/kernel/hostname"),

@@ -1,10 +1,9 @@
 //! Checks of how much the machine has: processors, memory, swap, the kernel's limits.
 
-use super::{kernel_log, killed, largest, limits, tmpfs};
+use super::{huge_pages, kernel_log, killed, largest, limits, tmpfs};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::{kubelet_setting, runs_kubernetes};
 use crate::checks::meminfo;
-use crate::checks::named::setter;
 use crate::checks::node::Node;
 use quake_model::facts::{ActiveState, Unseen};
 
@@ -15,7 +14,7 @@ pub(in crate::checks) const PROCESSORS: &[Check] = &[Check {
     severity: Severity::Warning,
     tags: &["capacity"],
     sources: &[Source::Files],
-    because: &[],
+    because: &["host.kernel"],
     why: "a control plane on one CPU misses its deadlines, and without CPU credits it runs at a tenth of the speed",
     remedy: "choose a larger instance type, or one that is not burstable; or set its credits to unlimited",
     judge: cpu,
@@ -151,8 +150,11 @@ fn memory(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let Some(available) = meminfo::number(text, "MemAvailable") else {
         return Verdict::ok(format!("{} MiB", total / KIB_PER_MIB));
     };
+    if let Some(finding) = huge_pages::denied(node, text) {
+        return finding.warn();
+    }
     let is_short = available < (100 * KIB_PER_MIB).max(total / 20);
-    let taken = huge_pages(node, text, total).or_else(|| files_in_memory(node, text, total));
+    let taken = huge_pages::idle(node, text, total).or_else(|| files_in_memory(node, text, total));
     if let Some(finding) = taken.filter(|_| is_short) {
         return finding.warn();
     }
@@ -189,33 +191,6 @@ fn scarce(node: &Node<'_>, total: u64, how: String) -> Finding {
             ),
         ),
     }
-}
-
-/// The finding where huge pages that nobody uses take much of the memory (Linux, Documentation/admin-guide/mm/hugetlbpage.rst).
-fn huge_pages(node: &Node<'_>, text: &str, total: u64) -> Option<Finding> {
-    /// A larger share of the memory than this is no accident.
-    const SHARE: u64 = 4;
-    const KEY: &str = "vm.nr_hugepages";
-    let (free, size) = (
-        meminfo::number(text, "HugePages_Free")?,
-        meminfo::number(text, "Hugepagesize")?,
-    );
-    let idle = free * size;
-    if idle <= total / SHARE {
-        return None;
-    }
-    let named = setter(&format!("sysctl -w {KEY}=0"), &node.survey().texts);
-    let named = named.map_or(String::new(), |named| format!(" ({named})"));
-    Some(Finding::new(
-        format!(
-            "{} of {} MiB of memory are reserved as huge pages that nothing uses{named}",
-            idle / KIB_PER_MIB,
-            total / KIB_PER_MIB
-        ),
-        format!(
-            "sysctl -w {KEY}=0 gives them back; take {KEY} out of its file in /etc/sysctl.d (or hugepages= out of the kernel's command line); then: systemctl restart kubelet.service"
-        ),
-    ))
 }
 
 /// The finding where files in memory take much of it (`Shmem` of proc(5): tmpfs and shared memory).
@@ -336,9 +311,14 @@ fn oom(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let fix = format!("{of_pods}, or change machineType of the instance group to a larger one");
     let killed = format!("the machine ran out of memory, and the kernel killed {who}");
     let total = meminfo::total_kib(node).unwrap_or(u64::MAX / 2);
-    let finding = match largest::of_host(node, total) {
-        Some(largest) => Finding::new(format!("{killed}: {}", largest.what()), largest.fix()),
-        None => Finding::new(killed, fix),
+    let text = node.text(meminfo::FILE).ok().flatten();
+    let idle = text.and_then(|text| huge_pages::idle(node, text, total));
+    let finding = match (idle, largest::of_host(node, total)) {
+        (Some(idle), _) => Finding::new(format!("{killed}: {}", idle.summary), idle.fix),
+        (None, Some(largest)) => {
+            Finding::new(format!("{killed}: {}", largest.what()), largest.fix())
+        }
+        (None, None) => Finding::new(killed, fix),
     };
     finding.seen("kernel log", kernel_log::last(&global)).warn()
 }

@@ -1,6 +1,6 @@
 //! `host.limits`: how many processes, threads, open files and watches the kernel and control groups allow.
 
-use super::kernel_log;
+use super::{kernel_log, open_files};
 use crate::checks::check::{Certainty, Finding, Verdict};
 use crate::checks::kubelet_config::kubelet_key;
 use crate::checks::node::Node;
@@ -21,9 +21,12 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let reached = no_watches(node)
         .or_else(|| no_processes(node))
         .or_else(|| no_threads(node))
-        .or_else(|| no_files(node));
+        .or_else(|| open_files::none_left(node));
     if let Some(finding) = reached {
         return finding.fail();
+    }
+    if let Some(finding) = open_files::without_bound(node)? {
+        return finding.warn();
     }
     let set_by_agent = node.has_done(Phase::Network);
     let least: &[(&str, u64, bool)] = &[
@@ -167,7 +170,7 @@ fn near_limit(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
 }
 
 /// Units whose journals say what they could not do.
-const UNITS: &[&str] = &["kubelet.service", "containerd.service", "docker.service"];
+pub(super) const UNITS: &[&str] = &["kubelet.service", "containerd.service", "docker.service"];
 
 /// A control group that may have no more processes: `cgroup: fork rejected by pids controller in /system.slice/x.service`
 /// (Linux, kernel/cgroup/pids.c).
@@ -335,31 +338,6 @@ fn low_tasks(node: &Node<'_>) -> Option<Finding> {
     Some(finding.by(Certainty::Likely).seen("file", path))
 }
 
-/// A unit that may open no more files.
-fn no_files(node: &Node<'_>) -> Option<Finding> {
-    let says = |line: &&String| line.contains("too many open files") && !line.contains("notify");
-    let (unit, line) = UNITS.iter().find_map(|unit| {
-        let line = node.journal(unit).iter().rev().find(says)?;
-        Some((*unit, line))
-    })?;
-    let set = setting(node, unit, "LimitNOFILE");
-    let what = match &set {
-        Some((value, _)) => {
-            format!("{unit} may open {value} files (LimitNOFILE), and has them all open")
-        }
-        None => format!("{unit} has as many files open as its LimitNOFILE allows"),
-    };
-    let fix = format!(
-        "printf '[Service]\\nLimitNOFILE=1048576\\n' >/etc/systemd/system/{unit}.d/99-files.conf (mkdir its directory first); systemctl daemon-reload; systemctl restart {unit}; ls /proc/$(systemctl show -P MainPID {unit})/fd | wc -l counts them"
-    );
-    let finding = Finding::new(what, fix).by(Certainty::Likely);
-    let finding = match set {
-        Some((_, path)) => finding.by(Certainty::Certain).seen("file", path),
-        None => finding,
-    };
-    Some(finding.seen("journal", shorten(line, 300)))
-}
-
 /// What the manager's own files set for units that set nothing (systemd-system.conf(5), `DefaultTasksMax=`), and which.
 fn default_tasks(node: &Node<'_>) -> Option<(String, String)> {
     const KEY: &str = "DefaultTasksMax=";
@@ -373,7 +351,7 @@ fn default_tasks(node: &Node<'_>) -> Option<(String, String)> {
 }
 
 /// What a unit or its drop-ins set last, and in which file.
-fn setting(node: &Node<'_>, unit: &str, name: &str) -> Option<(String, String)> {
+pub(super) fn setting(node: &Node<'_>, unit: &str, name: &str) -> Option<(String, String)> {
     let texts = node.survey().texts.iter();
     let is_of =
         |path: &str| path.contains("/systemd/system/") && path.contains(&format!("/{unit}"));
