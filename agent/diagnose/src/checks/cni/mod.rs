@@ -1,6 +1,7 @@
 //! Checks of the pod network's configuration.
 
 mod addresses;
+mod autodetected;
 mod config;
 mod configuration;
 mod conflicting;

@@ -1,5 +1,6 @@
 //! `cni.ready`: the pod of the `DaemonSet` that brings the network.
 
+use super::autodetected::of_another_interface;
 use super::configuration::candidates;
 use super::conflicting::{conflicting_pod, deletion, files_removed, has_device};
 use super::encryption::wireguard;
@@ -124,6 +125,9 @@ fn broken_pod(pod: &PodSeen, node: &Node<'_>) -> Finding {
         "tail -n 50 /var/log/pods/{0}_{1}_*/{2}/*.log; from elsewhere: kubectl -n {0} logs {1} -c {2} --previous",
         pod.namespace, pod.name, pod.container
     );
+    if let Some(finding) = of_another_interface(node, pod, &how, &more) {
+        return finding;
+    }
     let last = pod.log.last().map_or("", String::as_str);
     if let Some((means, fix, sign)) = emptied(node, last, &pod.image) {
         return Finding::new(format!("{how}: {means}"), format!("{fix}; {more}"))

@@ -1,7 +1,9 @@
 //! The check of the program that makes the rules of services.
 
-use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
+use crate::checks::check::{Certainty, Check, Finding, Severity, Source, Verdict};
+use crate::checks::logs::is_late;
 use crate::checks::node::Node;
+use crate::checks::quote::quote;
 use quake_model::facts::Unseen;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
@@ -9,7 +11,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     title: "iptables and ip6tables use the same backend",
     severity: Severity::Warning,
     tags: &["network"],
-    sources: &[Source::Files],
+    sources: &[Source::Files, Source::Journals],
     because: &[],
     why: "rules of the legacy and the nft backend do not see each other, so some services fail",
     remedy: "update-alternatives --set iptables and ip6tables to the same backend, -nft or -legacy, then reboot the host",
@@ -26,7 +28,66 @@ fn has_faulty_nft(node: &Node<'_>) -> Result<bool, Unseen> {
     Ok(has("ID=debian") && has("VERSION_ID=10"))
 }
 
+/// The lock that every call of iptables takes (iptables, `iptables/xshared.c`).
+const LOCK: &str = "/run/xtables.lock";
+
+/// What iptables and kubelet say of a lock that is a directory.
+const IS_DIRECTORY: &[&str] = &[
+    "/run/xtables.lock: Is a directory",
+    "/run/xtables.lock is not a file",
+];
+
+/// The finding where the lock is a directory, as runtimes make one of a path that a container mounts and that is not there.
+fn locked_out(node: &Node<'_>) -> Option<Finding> {
+    let says = |line: &&String| IS_DIRECTORY.iter().any(|words| line.contains(words));
+    let journals = node.survey().journals.ok().into_iter().flatten();
+    let of_pods = node.pods().flat_map(|pod| &pod.log);
+    let lines = journals.flat_map(|(_, lines)| lines).chain(of_pods);
+    let mut late = lines.filter(says).filter(|line| is_late(line, node));
+    let line = late.next_back()?;
+    let maker = maker(node);
+    let (who, undo) = match &maker {
+        Some((path, unit)) => (
+            format!(
+                "{path} mounts it into a container before it exists, and the runtime makes a directory"
+            ),
+            format!(
+                "systemctl stop {unit}; rmdir {LOCK}; touch {LOCK}; put ExecStartPre=/usr/bin/touch {LOCK} before the command in {path}, systemctl daemon-reload; systemctl start {unit}"
+            ),
+        ),
+        None => (
+            "a pod mounted it without type FileOrCreate before it existed".to_owned(),
+            format!(
+                "rmdir {LOCK}; touch {LOCK}; set hostPath type FileOrCreate in the DaemonSet that made it (grep -rl xtables.lock /etc/systemd/system names a unit that did)"
+            ),
+        ),
+    };
+    let finding = Finding::new(
+        format!(
+            "{LOCK} is a directory: {who}, and no iptables works, so kube-proxy and the pod network do not start"
+        ),
+        format!("{undo}; kubelet starts kube-proxy and the pods of the pod network by itself"),
+    );
+    let finding = finding.by(Certainty::Likely);
+    Some(finding.seen("log", quote(line, 300)))
+}
+
+/// The unit of others that starts a container with the lock mounted into it: its file and its name.
+fn maker<'a>(node: &Node<'a>) -> Option<(&'a str, &'a str)> {
+    let mut texts = node.survey().texts.iter();
+    texts.find_map(|(path, text)| {
+        let unit = path.strip_prefix("/etc/systemd/system/")?;
+        let unit = unit.split('/').next()?.trim_end_matches(".d");
+        let mounts = |line: &str| line.contains(LOCK) && !line.contains("touch ");
+        let is_maker = text.ok()?.lines().any(mounts);
+        (is_maker && unit.ends_with(".service")).then_some((path.as_str(), unit))
+    })
+}
+
 fn iptables(node: &Node<'_>) -> Result<Verdict, Unseen> {
+    if let Some(finding) = locked_out(node) {
+        return finding.fail();
+    }
     let kind = |name: &str| -> Result<Option<&'static str>, Unseen> {
         let entry = node.entry(&format!("/etc/alternatives/{name}"))?;
         let target = entry

@@ -1,9 +1,11 @@
 //! The check of proxies: whom they must not stand before.
 
+use super::ranges::cluster_ranges;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::images::UNREACHED;
 use crate::checks::logs::is_late;
 use crate::checks::node::Node;
+use crate::log_lines::unescaped;
 use quake_model::facts::Unseen;
 use std::net::Ipv4Addr;
 
@@ -74,7 +76,9 @@ fn proxy(node: &Node<'_>) -> Result<Verdict, Unseen> {
             };
         }
     }
-    if let Some(finding) = before_api_server(node, &settings) {
+    if let Some(finding) =
+        before_api_server(node, &settings).or_else(|| before_plugin(node, &settings))
+    {
         return finding.fail();
     }
     let proxied = settings.iter().any(Setting::is_proxied);
@@ -201,6 +205,48 @@ fn before_api_server(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     let mut proxied = settings.iter().filter(|setting| setting.is_proxied());
     let setting = proxied.find(|setting| !covers(&setting.no_proxy, host))?;
     Some(lacking(setting, &[host]).seen("journal", line))
+}
+
+/// What a proxy answers in the place of the API server, of which a client in Go says no more than the words of the status.
+const ANSWERS: &[&str] = &[
+    ": Forbidden",
+    ": Service Unavailable",
+    ": Bad Gateway",
+    ": Gateway Time",
+    ": Method Not Allowed",
+    "proxyconnect tcp",
+];
+
+/// A proxy of containerd that its children go by, too: the pod network's plugin asks for the API server's Service there.
+fn before_plugin(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
+    const OF_RUNTIME: &[&str] = &["containerd", "docker"];
+    fn asked(line: &str) -> Option<(String, bool)> {
+        let plain = unescaped(line);
+        let (_, rest) = plain.split_once("plugin type=\"")?;
+        let (_, rest) = rest.split_once("\"https://")?;
+        let (url, answer) = rest.split_once('"')?;
+        let host = url.split(['/', ':']).next()?;
+        let is_answer = ANSWERS.iter().any(|words| answer.contains(words));
+        Some((host.to_owned(), is_answer))
+    }
+    let is_answered = |line: &str| asked(line).is_some_and(|(_, is_answer)| is_answer);
+    let line = late_line(node, is_answered)?;
+    let (host, _) = asked(line)?;
+    let mut proxied = settings.iter().filter(|setting| setting.is_proxied());
+    let setting = proxied.find(|setting| {
+        let is_of_runtime = OF_RUNTIME.iter().any(|name| setting.path.contains(name));
+        is_of_runtime && !covers(&setting.no_proxy, &host)
+    })?;
+    let range = cluster_ranges(node).into_iter().map(|(_, range)| range);
+    let mut range = range.filter(|range| host.parse().is_ok_and(|address| range.holds(address)));
+    let missing = range.next().map_or(host.clone(), |range| range.to_string());
+    let finding = lacking(setting, &[&missing]);
+    let summary = format!(
+        "{}: the pod network's plugin, which containerd starts, asks it for the API server ({host}), so no pod starts",
+        finding.summary
+    );
+    let finding = Finding { summary, ..finding };
+    Some(finding.seen("journal", quake_formats::yaml::shorten(line, 300)))
 }
 
 fn lacking(setting: &Setting, missing: &[&str]) -> Finding {

@@ -311,7 +311,7 @@ const SERVICES: &str = "services";
 const PODS: &str = "pods";
 
 /// The ranges of pods and services, as far as the node's own files tell.
-fn cluster_ranges(node: &Node<'_>) -> Vec<(&'static str, Range)> {
+pub(super) fn cluster_ranges(node: &Node<'_>) -> Vec<(&'static str, Range)> {
     const FLAGS: &[(&str, &str)] = &[
         ("--service-cluster-ip-range=", SERVICES),
         ("--cluster-cidr=", PODS),

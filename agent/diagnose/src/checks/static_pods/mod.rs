@@ -64,6 +64,7 @@ pub(super) const RUNNING: &[Check] = &[Check {
         "etcd.alive",
         "host.oom",
         "net.ports",
+        "net.iptables",
         "certificates.authority",
         "etcd.data",
         "volumes.mounted",
