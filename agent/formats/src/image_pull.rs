@@ -19,6 +19,12 @@ const REASONS: &[KnownLine] = &[
         means: "kubelet's credential provider is not installed",
         fix: "place ecr-credential-provider in the directory of --image-credential-provider-bin-dir: systemctl restart quake-agent.service",
     },
+    // awslabs/amazon-ecr-credential-helper issue 616.
+    KnownLine {
+        parts: &["error execing credential provider plugin docker-credential-"],
+        means: "kubelet's credential provider is a helper of docker, which does not understand what kubelet asks it, so images are pulled without credentials",
+        fix: "install kubelet's own plugin, for ECR ecr-credential-provider (kubernetes/cloud-provider-aws), into the directory of --image-credential-provider-bin-dir; put its name in the place of the helper's into the file of --image-credential-provider-config, and take args: [get] out; systemctl restart kubelet.service; kops 1.24 and later do both by themselves",
+    },
     KnownLine {
         parts: &["error execing credential provider plugin"],
         means: "kubelet's credential provider fails",

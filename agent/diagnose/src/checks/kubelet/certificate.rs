@@ -48,7 +48,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         return finding.fail();
     }
     let wanted = &stage::kubernetes(node)?.node_name;
-    if let Some(finding) = of_another(&certificate, wanted) {
+    if let Some(finding) =
+        overridden(node, &certificate, wanted).or_else(|| of_another(&certificate, wanted))
+    {
         return finding.fail();
     }
     let (_, until) = life(&certificate);
@@ -115,6 +117,31 @@ fn of_another(certificate: &Certificate, wanted: &str) -> Option<Finding> {
     let fix =
         format!("an image that was made of a used node, or another --hostname-override: {RENEW}");
     Some(Finding::new(summary, fix))
+}
+
+/// The name of a node in its certificate: kops-controller issues it by the id of the instance (kops 1.22 and later).
+fn node_of(certificate: &Certificate) -> Option<String> {
+    let mut names = names(certificate, COMMON_NAME).into_iter();
+    names.find_map(|name| Some(name.strip_prefix("system:node:")?.to_owned()))
+}
+
+/// A kubelet that was given another name than the one by which kops-controller knows its instance.
+fn overridden(node: &Node<'_>, certificate: &Certificate, wanted: &str) -> Option<Finding> {
+    const FLAG: &str = "hostname-override";
+    let of_node = node_of(certificate).filter(|name| name.starts_with("i-"))?;
+    let flags = super::flags(node).ok()?;
+    let given = flags
+        .get(FLAG)
+        .filter(|given| *given == wanted && !given.starts_with("i-"))?;
+    let finding = Finding::new(
+        format!(
+            "kubelet registers as {given} (--{FLAG}), and kops-controller issued its certificate to {of_node}: the API server refuses the node"
+        ),
+        format!(
+            "take hostnameOverride out of spec.kubelet, of the cluster (kops edit cluster) and of the instance group (kops edit instancegroup), then kops update cluster --yes and replace the node: nodes of this kops have the id of their instance as name; a new certificate has the same name; kubectl delete node {given} where that one is left"
+        ),
+    );
+    Some(finding.seen("certificate", of_node))
 }
 
 /// The values of an attribute of the subject.

@@ -1,6 +1,7 @@
 //! `runtime.config`: what is wrong with containerd's configuration.
 
 use super::configuration::{CONFIG, Configuration, Reading, read};
+use super::handlers;
 use super::is_containerd;
 use crate::checks::check::{Finding, Verdict};
 use crate::checks::kubelet_config::kubelet_setting;
@@ -52,6 +53,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         }
         Reading::Read(configuration) => configuration,
     };
+    if let Some(finding) = handlers::undefined(node) {
+        return finding.fail();
+    }
     let mut problems = Vec::new();
     // Where docker may be the runtime, a containerd that does not serve kubelet is as it should be.
     if is_containerd(node) == Some(true) {

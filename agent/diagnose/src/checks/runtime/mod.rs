@@ -5,6 +5,7 @@ mod cdi;
 mod config;
 pub(super) mod configuration;
 mod groups;
+mod handlers;
 mod mirrors;
 mod others;
 mod ports;
