@@ -39,13 +39,16 @@ const FAILURES: &[&str] = &[
     "connection refused",
 ];
 
+/// What the service itself answers: then it was reached.
+const ANSWERS: &[&str] = &["AssumeRoleUnauthorizedAccess", "EC2 cannot assume the role"];
+
 fn hop_limit(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let metadata = node.survey().metadata.get()?;
     let runtime = node.survey().runtime.get()?;
     let pods = runtime.pods.as_deref().unwrap_or_default();
     let says = |line: &&String| {
         let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-        has(SIGNS) && has(FAILURES)
+        has(SIGNS) && has(FAILURES) && !has(ANSWERS)
     };
     let refused = pods.iter().find_map(|pod| {
         let is_refused = |line: &&String| says(line) && line.contains("connection refused");

@@ -44,8 +44,16 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let runtime = node.survey().runtime.get()?;
     let why = || Unseen::NotTaken("the runtime's pods were not listed".to_owned());
     let pods = runtime.pods.as_ref().ok_or_else(why)?;
-    let of_network = |pod: &&PodSeen| network.has_pod(&pod.name);
-    let own: Vec<&PodSeen> = pods.iter().filter(of_network).collect();
+    let of_network = |network: &'static Network| -> Vec<&PodSeen> {
+        let pods = pods.iter();
+        pods.filter(|pod| network.has_pod(&pod.name)).collect()
+    };
+    let mut own = of_network(network);
+    // The cluster may have got another network after the boot.
+    let other = pods.iter().find_map(|pod| of_pod(&pod.name));
+    if let (true, false, Some(other)) = (own.is_empty(), is_configured, other) {
+        own = of_network(other);
+    }
     if let Some(broken) = own.iter().find(|pod| is_broken(pod, &own)) {
         return broken_pod(broken, node).fail();
     }

@@ -42,6 +42,9 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         let verdict = foreign_winner(winner, &own, &beside, may_be_own(winner.name, expected));
         return verdict.map(|verdict| with_owner(node, winner, &own, verdict));
     }
+    if let Some(finding) = replaced(node, winner, &own, &candidates[1..]) {
+        return finding.fail();
+    }
     let leftover = candidates[1..].iter().find(|file| {
         !own.has(file.name) && (of_file(file.name).is_some() || file.name == OF_TEMPLATE)
     });
@@ -61,6 +64,40 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         )
         .warn(),
     }
+}
+
+/// The finding where the cluster got another network after the boot, and the file of the one before still counts: its pod does
+/// not run any more, and that of the other one does.
+fn replaced(
+    node: &Node<'_>,
+    winner: &Candidate<'_>,
+    own: &Own,
+    beside: &[Candidate<'_>],
+) -> Option<Finding> {
+    let pods = node.survey().runtime.ok()?.pods.as_deref()?;
+    let Own::Of(network) = own else {
+        return None;
+    };
+    if pods.iter().any(|pod| network.has_pod(&pod.name)) {
+        return None;
+    }
+    let mut running = pods.iter().filter(|pod| pod.state == "running");
+    let (file, pod) = beside.iter().find_map(|file| {
+        let other = of_file(file.name)?;
+        let pod = running.find(|pod| other.has_pod(&pod.name))?;
+        Some((file, pod))
+    })?;
+    let (left, word) = (winner.path(), network.word());
+    Some(Finding::new(
+        format!(
+            "{left} is left of {word}, whose pod does not run here any more, and counts before {}, of {}, which does: pods still get the network of before",
+            file.path(),
+            pod.name
+        ),
+        format!(
+            "rm {left} (and what {word} left beside it, such as /etc/cni/net.d/calico-kubeconfig): the runtime reads the directory anew by itself; then drain the node and reboot it, so that no pod keeps a link of {word}"
+        ),
+    ))
 }
 
 /// Adds to a failure that the other network's `DaemonSet` goes first, where its pod still runs beside the network's own.

@@ -28,7 +28,7 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some((address, name)) = foreign(node, &link.addresses) {
         return Finding::new(
             format!("this host answers itself for {address}, which {name} leads to: a Service has that address in externalIPs or in its status, and kube-proxy in IPVS mode gives it to {OF_IPVS}"),
-            format!("take {address} out of externalIPs (or the status) of that Service from a control plane: kubectl get services -A -o wide | grep {address}; then here: ip addr del {address}/32 dev {OF_IPVS}, and restart the pod of kube-proxy; forbid externalIPs (the admission plugin DenyServiceExternalIPs); certificates and DNS are right"),
+            format!("take {address} out of externalIPs (or the status) of that Service from a control plane: kubectl get services -A -o wide | grep {address}; then here: ip addr del {address}/32 dev {OF_IPVS}; ipvsadm -Ln | grep {address} lists its virtual servers, ipvsadm -D -t {address}:PORT takes each away (or reboot): kube-proxy does so itself only when it reaches the API server again; forbid externalIPs (the admission plugin DenyServiceExternalIPs); certificates and DNS are right"),
         )
         .seen("addresses", format_args!("{OF_IPVS} has {address}"))
         .fail();

@@ -9,6 +9,7 @@ mod leftovers;
 mod links;
 mod loopback;
 mod managers;
+mod overlap;
 mod packets;
 mod policy;
 mod ports;

@@ -1,6 +1,7 @@
 //! `net.ranges`: interfaces that are neither the host's nor the pod network's, such as VPNs and bridges of docker, and
 //! whether they take packets that are meant for the cluster, for name servers or for the API server.
 
+use super::overlap;
 use super::range::{Range, Way, read_kernel_route, way_to};
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::kubelet_config::cluster_dns;
@@ -68,6 +69,9 @@ struct Target {
 
 fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     let ways = ways(node)?;
+    if let Some(finding) = overlap::of_hosts(node) {
+        return finding.fail();
+    }
     let ranges = cluster_ranges(node);
     for target in targets(node, &ranges) {
         if let Some(finding) = captured(node, &ways, &target) {
@@ -82,8 +86,8 @@ fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
             return within_services(&target, *range).fail();
         }
     }
-    if let Some(finding) = tailscale(node, &ranges) {
-        return finding.warn();
+    if let Some(found) = tailscale(node, &ranges) {
+        return found.warn();
     }
     let foreign_ways = ways.iter().filter(|way| foreign(&way.interface).is_some());
     for way in foreign_ways.filter(|way| way.to.prefix() > 1) {
@@ -252,8 +256,7 @@ fn captured(node: &Node<'_>, ways: &[Way], target: &Target) -> Option<Finding> {
     Some(finding.seen("route", format_args!("{} dev {}", way.to, way.interface)))
 }
 
-fn within_services(target: &Target, services: Range) -> Finding {
-    let what = &target.what;
+fn within_services(Target { what, .. }: &Target, services: Range) -> Finding {
     Finding::new(
         format!("{what} is in the range of services, {services}: kube-proxy takes its packets"),
         "give services another range, which no host of the VPC has: serviceClusterIPRange in the cluster spec needs a new cluster; or move the host to an address outside of it",

@@ -12,7 +12,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     severity: Severity::Critical,
     tags: &["network"],
     sources: &[Source::Files, Source::Journals, Source::Runtime],
-    because: &["net.links", "net.routes", "host.firewall"],
+    because: &["net.links", "net.routes", "net.ranges", "host.firewall"],
     why: "pods of this node reach none of another node, and names fail where CoreDNS runs elsewhere",
     remedy: "allow the protocol of the tunnel between all nodes in their security groups",
     judge,
