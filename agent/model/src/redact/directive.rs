@@ -184,7 +184,13 @@ fn find_of_servers(text: &str, found: &mut Vec<Range<usize>>) {
             let near = &text[start..text.floor_char_boundary(start + LONGEST_LINE)];
             let blank = near.len() - near.trim_start_matches([' ', '\t']).len();
             let entry = near[blank..].split(char::is_whitespace).next();
-            if let Some((user, secret)) = entry.unwrap_or_default().split_once(':')
+            let entry = entry.unwrap_or_default();
+            // The end of a string in JSON is none of the secret.
+            let entry = entry
+                .strip_suffix("\",")
+                .or(entry.strip_suffix('"'))
+                .unwrap_or(entry);
+            if let Some((user, secret)) = entry.split_once(':')
                 && blank > 0
                 && !user.is_empty()
                 && secret.len() >= 3

@@ -17,6 +17,7 @@ static USER_MARKS: LazyLock<Marks> = LazyLock::new(|| {
         " -u ",
         " -U ",
         " --user ",
+        " -user ",
         " --username ",
         " --login ",
         " -l ",
@@ -38,8 +39,9 @@ static USER_MARKS: LazyLock<Marks> = LazyLock::new(|| {
 });
 
 /// Flags that give a password, behind a user.
-const FLAGS: [&str; 14] = [
+const FLAGS: [&str; 15] = [
     "-p",
+    "-pas",
     "-P",
     "-w",
     "-K",
@@ -91,6 +93,9 @@ pub(super) fn find_logins(text: &str) -> Vec<Range<usize>> {
     found.extend(find_here_strings(text));
     found.extend(find_of_samba(text));
     found.extend(find_of_windows(text));
+    found.extend(find_of_neighbors(text));
+    found.extend(find_of_tpm(text));
+    found.extend(find_of_bundler(text));
     apart(found)
 }
 
@@ -123,6 +128,54 @@ fn find_behind_user(text: &str, at: usize, found: &mut Vec<Range<usize>>) -> usi
         }
     }
     end
+}
+
+/// `neighbor ADDRESS password secret`, `neighbor ADDRESS password 7 secret`: sessions with routers.
+fn find_of_neighbors(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("neighbor ").filter_map(|(at, mark)| {
+        let words = words_after(text, at + mark.len());
+        let word = |number: usize| words.get(number).map(|place| &text[place.clone()]);
+        word(1).filter(|word| *word == "password")?;
+        let is_kind = word(2).is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()));
+        let secret = words.get(2 + usize::from(is_kind && words.len() > 3))?;
+        (secret.len() >= 4).then(|| secret.clone())
+    })
+}
+
+/// `tpm2_load -P hex:0a1b`: what authorizes the use of a key.
+fn find_of_tpm(text: &str) -> impl Iterator<Item = Range<usize>> {
+    const SHORTEST: usize = 8;
+    text.match_indices(" hex:").filter_map(|(at, mark)| {
+        let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
+        let line = near.rsplit('\n').next().unwrap_or_default();
+        let flag = line.rsplit(' ').next().unwrap_or_default();
+        let start = at + mark.len();
+        let length = run(&text.as_bytes()[start..], |b| b.is_ascii_hexdigit());
+        let found = line.contains("tpm2") && flag.starts_with('-') && length >= SHORTEST;
+        found.then(|| start..start + length)
+    })
+}
+
+/// `BUNDLE_GEMS__EXAMPLE__COM: "user:secret"`: credentials of Bundler by host.
+fn find_of_bundler(text: &str) -> impl Iterator<Item = Range<usize>> {
+    text.match_indices("BUNDLE_").filter_map(|(at, mark)| {
+        let bytes = text.as_bytes();
+        let name = at + mark.len();
+        let sign = name
+            + run(&bytes[name..], |b| {
+                b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'
+            });
+        let start = sign + run(&bytes[sign..], |b| b": =\"'\\".contains(&b));
+        let value = &text[start
+            ..start
+                + run(&bytes[start..], |b| {
+                    b.is_ascii_alphanumeric() || b":_-.".contains(&b)
+                })];
+        let (user, secret) = value.split_once(':')?;
+        let is_host = text[name..sign].contains("__");
+        let found = is_host && start > sign && !user.is_empty() && secret.len() >= 4;
+        found.then(|| start + user.len() + 1..start + value.len())
+    })
 }
 
 /// `-U DOMAIN/user%secret`, of whatever program.

@@ -103,6 +103,12 @@ fn is_read_in_trace(text: &str, from: usize, words: &[Range<usize>]) -> bool {
     let next = behind.split_once("+ ").map_or("", |(_, next)| next);
     let next = next.split(['\n', '\r']).next().unwrap_or_default();
     let next = next.split("\\n").next().unwrap_or_default();
+    // `tee /etc/agent.psk`
+    let writes = next.strip_prefix("tee ");
+    let mut files = writes.into_iter().flat_map(str::split_whitespace);
+    if files.any(|path| is_file_of_secret(path.rsplit('/').next().unwrap_or(path))) {
+        return true;
+    }
     // `/usr/sbin/program`
     let (program, _) = next.split_once(' ').unwrap_or((next, ""));
     let next = &next[program.rfind('/').map_or(0, |slash| slash + 1)..];
@@ -150,6 +156,10 @@ mod tests {
             (
                 "echo hunter > /root/.password",
                 "echo *** > /root/.password",
+            ),
+            (
+                "+ echo 4fbebab6df81c5d6\n+ tee /etc/agent.psk",
+                "+ echo ***\n+ tee /etc/agent.psk",
             ),
             (
                 "+ printf %s 'an owl in 7 trees'\n+ /sbin/cryptsetup open --key-file=- /dev/a b",

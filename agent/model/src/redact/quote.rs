@@ -104,3 +104,16 @@ pub(super) fn backslashes_at_break(bytes: &[u8]) -> usize {
         .take_while(|b| **b == b'\\');
     slashes.count().saturating_sub(1)
 }
+
+/// How long the value of a header is within a line. A cookie's may stand in quotes: `name="secret"`.
+pub(super) fn length_of_header(rest: &[u8]) -> usize {
+    let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b']');
+    let end = rest.iter().position(ends).unwrap_or(rest.len());
+    let slashes = run(&rest[end..], |b| b == b'\\');
+    let opens = rest[..end].ends_with(b"=") && rest.get(end + slashes) == Some(&b'"');
+    let inner = &rest[(end + slashes + 1).min(rest.len())..];
+    match opens {
+        true => end + slashes + 1 + run(inner, |b| !b"\"\\\n\r".contains(&b)),
+        false => end,
+    }
+}

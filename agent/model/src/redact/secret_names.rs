@@ -46,6 +46,7 @@ pub(super) const SECRET_ENDS: &[&str] = &[
     "passwordcommand",
     "sshpass",
     "tlspsk",
+    "mkacak",
     "registrationcode",
     "activationcode",
     "activationkey",

@@ -97,8 +97,13 @@ fn content_below(text: &str, from: usize) -> Option<Range<usize>> {
     let first = line_below(text, from, 1);
     // A diff says first which lines these are.
     let place = first.or_else(|| line_below(text, from, 2).filter(|_| near.contains("@@")));
-    let place = place.filter(|_| is_name && !behind.contains('='))?;
+    let place = place.filter(|_| is_name)?;
     let word = &text[place.clone()];
+    // What is said of a key beside its file's name.
+    let is_number = word.len() >= 32 && word.bytes().all(|b| b.is_ascii_hexdigit());
+    if behind.contains('=') && !(is_number && behind.starts_with(' ')) {
+        return None;
+    }
     // `user:secret`
     if let Some((user, secret)) = word.split_once(':')
         && !user.is_empty()

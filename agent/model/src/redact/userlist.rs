@@ -66,7 +66,7 @@ static KEYS: LazyLock<Marks> = LazyLock::new(|| Marks::of(KEY_MARKS.iter().copie
 
 static SECRET_MARKS: LazyLock<Marks> = LazyLock::new(|| Marks::of(MARKS.iter().copied()));
 static CHAP_MARKS: LazyLock<Marks> =
-    LazyLock::new(|| Marks::of(["CHAP", "chap-secrets", "pap-secrets"]));
+    LazyLock::new(|| Marks::of(["CHAP", "chap-secrets", "pap-secrets", "\tsecret\tIP"]));
 static USER_MARKS: LazyLock<Marks> =
     LazyLock::new(|| Marks::of(["chpasswd:", "chpasswd <<", "rsyncd.secrets", "identity:key"]));
 

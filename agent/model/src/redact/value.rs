@@ -7,7 +7,9 @@ use super::label::{Form, Parting, Sign};
 use super::line::{Margin, blanks, end_of_line, length_of_break};
 use super::opaque::{is_odd, is_opaque, is_opaque_word};
 use super::parameter::{behind_scheme, is_escape, parameter};
-use super::quote::{backslashes_at_break, backslashes_before, between_many, close, closed, quoted};
+use super::quote::{
+    backslashes_at_break, backslashes_before, between_many, close, closed, length_of_header, quoted,
+};
 use super::shape::run;
 use super::word::{break_before, is_prose, length_of_word, length_of_wrapping, trimmed};
 use std::ops::Range;
@@ -251,10 +253,7 @@ impl Place<'_> {
                 let end = close(rest, b'"', depth);
                 trimmed(rest, break_before(&rest[..end]))
             }
-            Line::Within if form == Form::Header => {
-                let ends = |b: &u8| matches!(b, b'\n' | b'\r' | b'"' | b'\'' | b'\\' | b']');
-                trimmed(rest, rest.iter().position(ends).unwrap_or(rest.len()))
-            }
+            Line::Within if form == Form::Header => trimmed(rest, length_of_header(rest)),
             Line::Within if self.is_prose(rest) => 0,
             Line::Within => length_of_word(rest),
         }

@@ -137,6 +137,13 @@ const FORMS: &[Form] = &[
         (40..ANY, is_base64_of_urls),
     ),
     hidden("access_token$", (0..1, is_none), (30..ANY, is_of_braintree)),
+    // Loggly's token, the number of whose vendor is behind it (RFC 5424, section 6.3.2).
+    hidden("@41058", (36..37, is_of_uuid), (0..1, is_none)),
+    shown(
+        "alert.victorops.com/integrations/generic/",
+        (0..ANY, is_none),
+        (40..ANY, is_path),
+    ),
     shown("nosnch.in/", (0..ANY, is_host), (8..ANY, is_path)),
     shown("IncomingWebhook/", (0..ANY, is_host), (30..ANY, is_path)),
     hidden("-us", (32..33, is_hex), (1..3, is_digit)),
@@ -178,6 +185,10 @@ fn is_digit(byte: u8) -> bool {
 
 fn is_hex(byte: u8) -> bool {
     byte.is_ascii_hexdigit()
+}
+
+fn is_of_uuid(byte: u8) -> bool {
+    byte.is_ascii_hexdigit() || byte == b'-'
 }
 
 fn is_plain(byte: u8) -> bool {
