@@ -23,6 +23,9 @@ pub(super) fn mask(path: &str, text: &str, known: &mut KnownSecrets) -> (String,
     // A number went, or a quote: what is masked value by value can be read again.
     let (by_value, mut counts) = mask_values(text);
     let (masked, more) = scrub_counted(&by_value);
+    if !is_read(&masked) {
+        return (by_value, counts);
+    }
     counts.add(&more);
     (masked, counts)
 }
@@ -108,9 +111,12 @@ fn mask_value(value: &mut Value, counts: &mut Redactions) {
                 }
             }
         }
-        Value::Array(members) => members
-            .iter_mut()
-            .for_each(|member| mask_value(member, counts)),
+        Value::Array(members) => match mask_lines(members) {
+            Some(found) => counts.add(&found),
+            None => members
+                .iter_mut()
+                .for_each(|member| mask_value(member, counts)),
+        },
         Value::String(text) => {
             let (masked, found) = scrub_counted(text);
             counts.add(&found);
@@ -118,6 +124,22 @@ fn mask_value(value: &mut Value, counts: &mut Redactions) {
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Masks a list of lines as one text, so that a secret of several lines is seen; `None` where it is no such list, or where
+/// afterwards it is not told which line is which.
+fn mask_lines(members: &mut [Value]) -> Option<Redactions> {
+    let lines: Option<Vec<&str>> = members.iter().map(Value::as_str).collect();
+    let lines = lines.filter(|lines| lines.iter().all(|line| !line.contains('\n')))?;
+    let (masked, found) = scrub_counted(&lines.join("\n"));
+    let masked: Vec<String> = masked.split('\n').map(str::to_owned).collect();
+    if masked.len() != members.len() {
+        return None;
+    }
+    for (member, line) in members.iter_mut().zip(masked) {
+        *member = Value::String(line);
+    }
+    Some(found)
 }
 
 /// Masks a value beside its name, and all of it if what is left cannot be read.
