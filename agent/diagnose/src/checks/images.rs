@@ -129,7 +129,7 @@ fn pull(node: &Node<'_>) -> Result<Verdict, Unseen> {
                 .or_else(|| closed_endpoint(reason.line, image?, &what))
                 .or_else(|| other_account(node, reason.line, image?, &what))
         };
-        let finding = of_inspection(&reason, &what)
+        let finding = of_inspection(node, &reason, &what)
             .or_else(of_hosts)
             .or_else(|| of_any_table(node, &reason, &what, &lines))
             .unwrap_or_else(|| from_journal(&reason, &what));
@@ -210,23 +210,46 @@ const BACK_OFF: &str = "Back-off pulling";
 
 /// The finding where a proxy or firewall shows a certificate of its own, and the host trusts another CA of the same
 /// name: crypto/x509 names the one that it tried.
-fn of_inspection(reason: &Reason<'_>, what: &str) -> Option<Finding> {
+fn of_inspection(node: &Node<'_>, reason: &Reason<'_>, what: &str) -> Option<Finding> {
     let plain = reason.line.replace('\\', "");
     let (_, rest) = plain.split_once("candidate authority certificate \"")?;
     let (name, _) = rest.split_once('"')?;
+    let fix = match trusted_alone(node, &plain) {
+        Some(path) => format!(
+            "{path} names the file of the CA that this host trusts for that registry: put the present certificate of {name} there (openssl s_client -showcerts -connect REGISTRY:443 shows it, its owner confirms it); containerd reads it at the next pull; and put it where the file comes from (the image, the user data)"
+        ),
+        None => format!(
+            "a proxy or firewall that decrypts TLS signs so, and its present CA is not in the image: ls -l /usr/local/share/ca-certificates /etc/pki/ca-trust/source/anchors shows the old one; put the present certificate of {name} there, update-ca-certificates (or update-ca-trust), then: systemctl restart containerd.service; and put it into the image"
+        ),
+    };
     let finding = Finding::new(
         format!(
             "{what}: the registry's certificate is not trusted: {name} signed it, and the CA of that name that this host trusts has another key: it was renewed"
         ),
-        format!(
-            "a proxy or firewall that decrypts TLS signs so, and its present CA is not in the image: ls -l /usr/local/share/ca-certificates /etc/pki/ca-trust/source/anchors shows the old one; put the present certificate of {name} there, update-ca-certificates (or update-ca-trust), then: systemctl restart containerd.service; and put it into the image"
-        ),
+        fix,
     );
     Some(
         finding
             .by(Certainty::Likely)
             .seen("journal", quote(reason.line, QUOTED)),
     )
+}
+
+/// The file that gives the registry of a line a CA of its own.
+fn trusted_alone<'a>(node: &Node<'a>, line: &str) -> Option<&'a str> {
+    let texts = node.survey().texts.iter();
+    let mut files = texts.filter_map(|(path, text)| {
+        let registry = path
+            .strip_prefix("/etc/containerd/certs.d/")?
+            .strip_suffix("/hosts.toml")?;
+        let names_ca = |line: &str| {
+            line.trim_start().starts_with("ca ") || line.trim_start().starts_with("ca=")
+        };
+        let is_of_line =
+            line.contains(&format!("{registry}/")) || line.contains(&format!("{registry}:"));
+        (is_of_line && text.ok()?.lines().any(names_ca)).then_some(path.as_str())
+    });
+    files.next()
 }
 
 /// The finding of a pull that failed for a reason of which only the tables of all programs' lines know, or of which they know

@@ -20,6 +20,7 @@ mod reach;
 mod settings;
 mod tunnel;
 mod unrouted;
+mod untranslated;
 
 #[cfg(test)]
 mod tests;

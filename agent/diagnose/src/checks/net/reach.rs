@@ -1,5 +1,6 @@
 //! Checks of what the node must reach: the API server, the state store, the mirrors.
 
+use super::untranslated;
 use crate::checks::check::{Check, Finding, Severity, Source, Verdict};
 use crate::checks::node::Node;
 use crate::checks::static_pods;
@@ -18,7 +19,7 @@ pub(in crate::checks) const CHECKS: &[Check] = &[
         title: "this node can connect to the API server",
         severity: Severity::Critical,
         tags: &["network", "reach"],
-        sources: &[Source::Reach],
+        sources: &[Source::Reach, Source::Runtime],
         because: &[
             "net.links",
             "net.routes",
@@ -71,11 +72,15 @@ fn api_server(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if is_own_and_down(node) {
         return Verdict::skip("it is this node's own, and its pod does not run");
     }
-    all_of(
+    let verdict = all_of(
         node,
         API_SERVER,
         "see that kube-apiserver runs on the control plane, and that its security group and load balancer let this node's security group in on the port",
-    )
+    )?;
+    match (verdict, untranslated::by_nobody(node)) {
+        (Verdict::Ok(_), Some(finding)) => finding.fail(),
+        (verdict, _) => Ok(verdict),
+    }
 }
 
 /// Whether all that refuses is this host's own API server, whose pod does not run: then its log or kubelet's says why.
