@@ -224,7 +224,7 @@ fn quota<'a>(node: &Node<'a>, path: &str) -> Quota<'a> {
     let found = manifests.find_map(|(path, text)| Some((path, given(text.ok()?)?)));
     match found {
         Some((_, value)) if value.bytes().all(|byte| byte.is_ascii_digit()) => {
-            // Nought stands for etcd's own quota.
+            // Zero stands for etcd's own quota.
             let bytes = value.parse().ok().filter(|bytes| *bytes > 0);
             Quota::Bytes(bytes.unwrap_or(QUOTA))
         }

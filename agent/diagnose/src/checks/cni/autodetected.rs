@@ -25,7 +25,7 @@ pub(super) fn of_another_interface(
     let primary = network.primary()?;
     let holds = |link: &&quake_model::facts::LinkFacts| {
         let mut addresses = link.addresses.iter();
-        addresses.any(|one| one.address.to_string() == address)
+        addresses.any(|one| one.address == address)
     };
     let other = network.links.iter().find(holds)?;
     if other.name == primary.name {

@@ -39,7 +39,7 @@ pub(super) fn idle(node: &Node<'_>, text: &str, total: u64) -> Option<Finding> {
 const BUS_ERROR: i32 = 135;
 
 /// The finding of a container that maps huge pages, which this host has and which its pod may not use: without a limit of
-/// `hugepages-2Mi` kubelet sets the most of its control group to nought.
+/// `hugepages-2Mi` kubelet sets the limit of its control group to zero.
 pub(super) fn denied(node: &Node<'_>, text: &str) -> Option<Finding> {
     let all = meminfo::number(text, "HugePages_Total").filter(|all| *all > 0)?;
     let (pod, line) = node.pods().find_map(|pod| {
@@ -53,7 +53,7 @@ pub(super) fn denied(node: &Node<'_>, text: &str) -> Option<Finding> {
     let named = named.map_or(String::new(), |named| format!(" ({named})"));
     let finding = Finding::new(
         format!(
-            "{container} of {namespace}/{name} ends with a bus error: it takes huge pages, of which this host has {all}{named}, and its pod has no limit for them"
+            "{container} of {namespace}/{name} ends with a bus error: this host has {all} huge pages{named}, it takes them, and its pod has no limit for them"
         ),
         format!(
             "give the pod resources.limits hugepages-2Mi (such as 512Mi, beside a request of memory); or turn them off in the program (PostgreSQL: huge_pages = off, which initdb has to know, too); or, where no program of this node wants them: sysctl -w {KEY}=0, take {KEY} out of its file in /etc/sysctl.d, and systemctl restart kubelet.service; more memory does not help"

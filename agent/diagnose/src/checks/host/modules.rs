@@ -212,11 +212,11 @@ fn purged(node: &Node<'_>) -> Option<Finding> {
 
 fn without(node: &Node<'_>, first: &str, names: &str) -> Result<Finding, Unseen> {
     let release = node.need_text("/proc/sys/kernel/osrelease")?.trim();
-    let summary = format!("the kernel {release} lacks {names}");
+    let summary = format!("the kernel {release} has not loaded {names}");
     let folders = folders(node);
     if folders.is_empty() || folders.contains(&release) {
         let fix = format!(
-            "modprobe {first}; if that finds no module, install the package of the kernel's extra modules or use another image"
+            "modprobe {first}; echo {first} >/etc/modules-load.d/99-{first}.conf loads it at each boot; if modprobe finds no module, install the package of the kernel's extra modules or use another image"
         );
         return Ok(Finding::new(summary, fix));
     }

@@ -161,14 +161,11 @@ pub(super) fn level(line: &str) -> Level {
 /// How bad a line of the kernel's log is.
 pub(super) fn level_of_kernel(line: &str) -> Level {
     let has = |words: &[&str]| words.iter().any(|word| line.contains(word));
-    // A part of the report on a control group that is out of memory, which says so itself.
-    if line.contains(", failcnt ") {
-        return Level::Unknown;
-    }
     match (has(FATAL), has(OF_THE_KERNEL)) {
         (true, _) => Level::Fatal,
-        (false, true) => Level::Error,
-        (false, false) => Level::Unknown,
+        // Of a control group that is out of memory the report itself tells.
+        (false, true) if !line.contains(", failcnt ") => Level::Error,
+        (false, _) => Level::Unknown,
     }
 }
 

@@ -8,12 +8,12 @@ use quake_model::facts::Unseen;
 
 pub(in crate::checks) const CHECKS: &[Check] = &[Check {
     id: "net.iptables",
-    title: "iptables and ip6tables use the same backend",
+    title: "iptables can be called, and ip6tables uses the same backend",
     severity: Severity::Warning,
     tags: &["network"],
     sources: &[Source::Files, Source::Journals],
     because: &[],
-    why: "rules of the legacy and the nft backend do not see each other, so some services fail",
+    why: "without its lock no rule can be written; rules of the legacy and the nft backend do not see each other, so some services fail",
     remedy: "update-alternatives --set iptables and ip6tables to the same backend, -nft or -legacy, then reboot the host",
     judge: iptables,
 }];

@@ -220,7 +220,7 @@ const ANSWERS: &[&str] = &[
 /// A proxy of containerd that its children go by, too: the pod network's plugin asks for the API server's Service there.
 fn before_plugin(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     const OF_RUNTIME: &[&str] = &["containerd", "docker"];
-    fn asked(line: &str) -> Option<(String, bool)> {
+    fn requested(line: &str) -> Option<(String, bool)> {
         let plain = unescaped(line);
         let (_, rest) = plain.split_once("plugin type=\"")?;
         let (_, rest) = rest.split_once("\"https://")?;
@@ -229,9 +229,9 @@ fn before_plugin(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
         let is_answer = ANSWERS.iter().any(|words| answer.contains(words));
         Some((host.to_owned(), is_answer))
     }
-    let is_answered = |line: &str| asked(line).is_some_and(|(_, is_answer)| is_answer);
+    let is_answered = |line: &str| requested(line).is_some_and(|(_, is_answer)| is_answer);
     let line = late_line(node, is_answered)?;
-    let (host, _) = asked(line)?;
+    let (host, _) = requested(line)?;
     let mut proxied = settings.iter().filter(|setting| setting.is_proxied());
     let setting = proxied.find(|setting| {
         let is_of_runtime = OF_RUNTIME.iter().any(|name| setting.path.contains(name));
