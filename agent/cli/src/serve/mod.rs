@@ -63,7 +63,7 @@ pub(crate) async fn serve(published: &Published, listen: Listen, socket: Option<
             Ok(listener) => {
                 served.address = listener.local_addr().ok();
                 let app = guarded(routes(published.clone()), Some(guard::names()));
-                let serving = connections::serve(listener, app);
+                let serving = connections::serve(listener, app, connections::LIMITS);
                 served.tasks.push(tokio::spawn(serving));
             }
             Err(error) => served
@@ -77,7 +77,7 @@ pub(crate) async fn serve(published: &Published, listen: Listen, socket: Option<
                 served.socket = Some(socket.to_owned());
                 // Who may open the socket's file needs no name.
                 let app = guarded(routes(published.clone()), None);
-                let serving = connections::serve(listener, app);
+                let serving = connections::serve(listener, app, connections::LIMITS);
                 served.tasks.push(tokio::spawn(serving));
             }
             Err(error) => {
