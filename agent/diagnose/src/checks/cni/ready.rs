@@ -49,9 +49,10 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
         pods.filter(|pod| network.has_pod(&pod.name)).collect()
     };
     let mut own = of_network(network);
-    // The cluster may have got another network after the boot.
+    // The cluster may have got another network after the boot, which is not ready either.
     let other = pods.iter().find_map(|pod| of_pod(&pod.name));
-    if let (true, false, Some(other)) = (own.is_empty(), is_configured, other) {
+    let is_other = own.is_empty() && !is_configured && other_network(pods, node)?.is_none();
+    if let Some(other) = other.filter(|_| is_other) {
         own = of_network(other);
     }
     if let Some(broken) = own.iter().find(|pod| is_broken(pod, &own)) {

@@ -61,26 +61,36 @@ pub(super) fn of_hosts(node: &Node<'_>) -> Option<Finding> {
 mod tests {
     use crate::checks::Status;
     use crate::checks::node_sample::Sample;
-    use quake_model::facts::RouteFacts;
+    use quake_model::facts::{AddressFacts, LinkFacts, NetworkFacts, RouteFacts, Seen};
 
     #[test]
     fn a_range_of_pods_that_holds_the_host_takes_its_packets() {
-        let mut node = Sample::worker();
-        let own = node.survey.network.ok().expect("it is there").clone();
-        let primary = own.primary().expect("it has a route").clone();
-        let host = &primary.addresses[0].address;
+        let link = LinkFacts {
+            index: 2,
+            name: "ens5".to_owned(),
+            mac: "02:00:00:00:00:10".to_owned(),
+            mtu: 9001,
+            up: true,
+            addresses: vec![AddressFacts {
+                address: "10.0.1.7".to_owned(),
+                prefix: 24,
+            }],
+        };
+        let route = |destination: &str, interface: &str| RouteFacts {
+            destination: destination.to_owned(),
+            gateway: None,
+            interface: interface.to_owned(),
+        };
         for (destination, status) in [
-            (format!("{host}/24"), Status::Fail),
-            (format!("{host}/32"), Status::Ok),
-            ("100.96.4.0/24".to_owned(), Status::Ok),
+            ("10.0.1.0/24", Status::Fail),
+            ("10.0.1.7/32", Status::Ok),
+            ("100.96.4.0/24", Status::Ok),
         ] {
-            let mut network = own.clone();
-            network.routes.push(RouteFacts {
-                destination,
-                gateway: None,
-                interface: "cilium_host".to_owned(),
+            let mut node = Sample::worker();
+            node.survey.network = Seen::Yes(NetworkFacts {
+                links: vec![link.clone()],
+                routes: vec![route("default", "ens5"), route(destination, "cilium_host")],
             });
-            node.survey.network = quake_model::facts::Seen::Yes(network);
             let report = node.judge("net.ranges");
             assert_eq!(report.status, status, "{}", report.note);
         }

@@ -65,7 +65,7 @@ fn a_node_of_newer_kops_gets_connection_tracking_with_its_first_rule() {
             ..Expected::default()
         };
         let node = expecting(machine("node", "1.35.0", &found), expected);
-        proves("host.modules", &node, status, "lacks nf_conntrack");
+        proves("host.modules", &node, status, "has not loaded nf_conntrack");
     }
 }
 
