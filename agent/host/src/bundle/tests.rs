@@ -145,6 +145,26 @@ fn a_masked_document_can_still_be_read() {
 }
 
 #[test]
+fn a_secret_of_several_lines_is_masked_where_a_document_is_masked_value_by_value() {
+    let begin = ["-----BEGIN PRIVATE", "KEY-----"].join(" ");
+    let end = ["-----END PRIVATE", "KEY-----"].join(" ");
+    let key = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+    // A number that is masked is no number any more: such a document is masked value by value.
+    let text =
+        serde_json::json!({"password": 48_151_623, "lines": [begin, key, end, "all is well"]});
+    let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
+    bundle.add("survey.json", text.to_string().as_bytes());
+    let files = unpack(&bundle.pack().unwrap());
+    let masked = &files["survey.json"];
+    assert!(!masked.contains(key), "{masked}");
+    let read = json(&files, "survey.json");
+    assert_eq!(
+        (&read["password"], &read["lines"][3]),
+        (&"***".into(), &"all is well".into())
+    );
+}
+
+#[test]
 fn variables_of_other_services_are_masked_whole_and_ours_stay() {
     let mut bundle = Bundle::new(Redaction::Masked, KnownSecrets::default());
     bundle.add("node/etc/environment", b"PATH=/bin\nSETTING=words\n");

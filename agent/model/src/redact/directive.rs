@@ -354,6 +354,10 @@ mod tests {
                 "app[1]: db.example.io:5432:app:me:***",
             ),
             (
+                "\"[smtp.example.io]:587 me@example.io:hunter\",\n",
+                "\"[smtp.example.io]:587 me@example.io:***\",\n",
+            ),
+            (
                 "[smtp.example.io]:587 me@example.io:hun,ter",
                 "[smtp.example.io]:587 me@example.io:***",
             ),

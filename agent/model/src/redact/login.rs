@@ -274,6 +274,22 @@ mod tests {
                 "net use Z: x /user:CORP\\me ***",
             ),
             ("sudo -S id <<< 'hunter'", "sudo -S id <<< '***'"),
+            (
+                "gbak -b -user SYSDBA -pas X7IFcLX6 a.fdb a.fbk",
+                "gbak -b -user SYSDBA -pas *** a.fdb a.fbk",
+            ),
+            (
+                "vty@(config-router)# neighbor 172.19.4.1 password yJY.Npaw-Fmurk",
+                "vty@(config-router)# neighbor 172.19.4.1 password ***",
+            ),
+            (
+                "tpm2_load -C prim.ctx -P hex:0bcadf0d4daade17 -u jwk.pub",
+                "tpm2_load -C prim.ctx -P hex:*** -u jwk.pub",
+            ),
+            (
+                "BUNDLE_GEMS__EXAMPLE__COM: \"8fdc54a6:0490e3c3\"",
+                "BUNDLE_GEMS__EXAMPLE__COM: \"8fdc54a6:***\"",
+            ),
         ] {
             assert_eq!(scrub(text), scrubbed);
             assert_eq!(scrub(scrubbed), scrubbed);
@@ -287,6 +303,9 @@ mod tests {
             "sudo -u postgres mkdir -p data14",
             "docker run -u app1 -p 8080:80 image1",
             "prog -u root -p 22",
+            "neighbor 172.19.4.1 remote-as 65001",
+            "tpm2_pcrread sha256:7",
+            "BUNDLE_PATH: vendor/bundle",
             "cat <<< 'hunter2'",
         ] {
             assert_eq!(scrub(text), text);
