@@ -26,7 +26,7 @@ pub(super) struct Limits {
     /// The head of a request, and the wait for the next one.
     head: Duration,
     /// After this long a connection takes no further request.
-    life: Duration,
+    open_for: Duration,
     /// The last answer then.
     last_answer: Duration,
 }
@@ -34,7 +34,7 @@ pub(super) struct Limits {
 /// The last answer may take a little more than the longest wait for news.
 pub(super) const LIMITS: Limits = Limits {
     head: Duration::from_secs(5),
-    life: Duration::from_secs(60),
+    open_for: Duration::from_secs(60),
     last_answer: Duration::from_secs(70),
 };
 
@@ -136,7 +136,10 @@ where
         .serve_connection(TokioIo::new(connection), answer);
     tokio::pin!(conversation);
     // How a conversation ended is the reader's business.
-    if timeout(limits.life, conversation.as_mut()).await.is_ok() {
+    if timeout(limits.open_for, conversation.as_mut())
+        .await
+        .is_ok()
+    {
         return;
     }
     conversation.as_mut().graceful_shutdown();
@@ -154,7 +157,7 @@ mod tests {
     /// Limits that a test need not wait for. What has none of its own never ends.
     const SHORT: Limits = Limits {
         head: Duration::from_millis(50),
-        life: Duration::from_millis(100),
+        open_for: Duration::from_millis(100),
         last_answer: Duration::from_millis(50),
     };
 
@@ -215,7 +218,7 @@ mod tests {
     #[tokio::test]
     async fn a_head_that_does_not_come_ends_its_connection() {
         let limits = Limits {
-            life: Duration::MAX,
+            open_for: Duration::MAX,
             ..SHORT
         };
         let address = started(limits).await;
@@ -234,6 +237,6 @@ mod tests {
         let began = tokio::time::Instant::now();
         let request = "GET /never HTTP/1.1\r\nHost: localhost\r\n\r\n";
         assert_eq!(rest(sent(address, request).await).await, "");
-        assert!(began.elapsed() >= SHORT.life + SHORT.last_answer);
+        assert!(began.elapsed() >= SHORT.open_for + SHORT.last_answer);
     }
 }
