@@ -96,6 +96,8 @@ const REPEATED: &[&str] = &[
     "\"a\" == password ",
     "login a password b ",
     "a -u b -p ",
+    "BUNDLE_",
+    "cookie: a=\"",
     "INSERT INTO t (password) VALUES ('a",
     "user,password\n",
     "user|password\na|b\n",

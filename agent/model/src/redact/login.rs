@@ -38,6 +38,10 @@ static USER_MARKS: LazyLock<Marks> = LazyLock::new(|| {
     ])
 });
 
+/// What stands before a secret in sessions with routers, in commands for a TPM, and in settings of Bundler.
+static SESSION_MARKS: LazyLock<Marks> =
+    LazyLock::new(|| Marks::of(["neighbor ", " hex:", "BUNDLE_"]));
+
 /// Flags that give a password, behind a user.
 const FLAGS: [&str; 15] = [
     "-p",
@@ -93,9 +97,14 @@ pub(super) fn find_logins(text: &str) -> Vec<Range<usize>> {
     found.extend(find_here_strings(text));
     found.extend(find_of_samba(text));
     found.extend(find_of_windows(text));
-    found.extend(find_of_neighbors(text));
-    found.extend(find_of_tpm(text));
-    found.extend(find_of_bundler(text));
+    for (at, _, mark) in SESSION_MARKS.places_in(text) {
+        let from = at + mark.len();
+        found.extend(match mark {
+            "neighbor " => of_neighbor(text, from),
+            " hex:" => of_tpm(text, at, from),
+            _ => of_bundler(text, from),
+        });
+    }
     apart(found)
 }
 
@@ -131,51 +140,42 @@ fn find_behind_user(text: &str, at: usize, found: &mut Vec<Range<usize>>) -> usi
 }
 
 /// `neighbor ADDRESS password secret`, `neighbor ADDRESS password 7 secret`: sessions with routers.
-fn find_of_neighbors(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("neighbor ").filter_map(|(at, mark)| {
-        let words = words_after(text, at + mark.len());
-        let word = |number: usize| words.get(number).map(|place| &text[place.clone()]);
-        word(1).filter(|word| *word == "password")?;
-        let is_kind = word(2).is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()));
-        let secret = words.get(2 + usize::from(is_kind && words.len() > 3))?;
-        (secret.len() >= 4).then(|| secret.clone())
-    })
+fn of_neighbor(text: &str, from: usize) -> Option<Range<usize>> {
+    let words = words_after(text, from);
+    let word = |number: usize| words.get(number).map(|place| &text[place.clone()]);
+    word(1).filter(|word| *word == "password")?;
+    let is_kind = word(2).is_some_and(|word| word.bytes().all(|b| b.is_ascii_digit()));
+    let secret = words.get(2 + usize::from(is_kind && words.len() > 3))?;
+    (secret.len() >= 4).then(|| secret.clone())
 }
 
 /// `tpm2_load -P hex:0a1b`: what authorizes the use of a key.
-fn find_of_tpm(text: &str) -> impl Iterator<Item = Range<usize>> {
+fn of_tpm(text: &str, at: usize, from: usize) -> Option<Range<usize>> {
     const SHORTEST: usize = 8;
-    text.match_indices(" hex:").filter_map(|(at, mark)| {
-        let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
-        let line = near.rsplit('\n').next().unwrap_or_default();
-        let flag = line.rsplit(' ').next().unwrap_or_default();
-        let start = at + mark.len();
-        let length = run(&text.as_bytes()[start..], |b| b.is_ascii_hexdigit());
-        let found = line.contains("tpm2") && flag.starts_with('-') && length >= SHORTEST;
-        found.then(|| start..start + length)
-    })
+    let near = &text[text.ceil_char_boundary(at.saturating_sub(LONGEST))..at];
+    let line = near.rsplit('\n').next().unwrap_or_default();
+    let flag = line.rsplit(' ').next().unwrap_or_default();
+    let length = run(&text.as_bytes()[from..], |b| b.is_ascii_hexdigit());
+    let found = line.contains("tpm2") && flag.starts_with('-') && length >= SHORTEST;
+    found.then(|| from..from + length)
 }
 
 /// `BUNDLE_GEMS__EXAMPLE__COM: "user:secret"`: credentials of Bundler by host.
-fn find_of_bundler(text: &str) -> impl Iterator<Item = Range<usize>> {
-    text.match_indices("BUNDLE_").filter_map(|(at, mark)| {
-        let bytes = text.as_bytes();
-        let name = at + mark.len();
-        let sign = name
-            + run(&bytes[name..], |b| {
-                b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'
-            });
-        let start = sign + run(&bytes[sign..], |b| b": =\"'\\".contains(&b));
-        let value = &text[start
-            ..start
-                + run(&bytes[start..], |b| {
-                    b.is_ascii_alphanumeric() || b":_-.".contains(&b)
-                })];
-        let (user, secret) = value.split_once(':')?;
-        let is_host = text[name..sign].contains("__");
-        let found = is_host && start > sign && !user.is_empty() && secret.len() >= 4;
-        found.then(|| start + user.len() + 1..start + value.len())
-    })
+fn of_bundler(text: &str, from: usize) -> Option<Range<usize>> {
+    let near = &text[from..text.floor_char_boundary(from + LONGEST)];
+    let bytes = near.as_bytes();
+    let name = run(bytes, |b| {
+        b.is_ascii_uppercase() || b.is_ascii_digit() || b == b'_'
+    });
+    let sign = run(&bytes[name..], |b| b": =\"'\\".contains(&b));
+    let start = name + sign;
+    let length = run(&bytes[start..], |b| {
+        b.is_ascii_alphanumeric() || b":_-.".contains(&b)
+    });
+    let (user, secret) = near[start..start + length].split_once(':')?;
+    let is_host = near[..name].contains("__");
+    let found = is_host && sign > 0 && !user.is_empty() && secret.len() >= 4;
+    found.then(|| from + start + user.len() + 1..from + start + length)
 }
 
 /// `-U DOMAIN/user%secret`, of whatever program.
