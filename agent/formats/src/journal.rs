@@ -10,6 +10,13 @@ pub struct KnownLine {
     pub fix: &'static str,
 }
 
+impl KnownLine {
+    /// How many characters of a line its parts are.
+    pub fn length(&self) -> usize {
+        self.parts.iter().map(|part| part.len()).sum()
+    }
+}
+
 /// A line of a journal that is known.
 #[derive(Debug, Clone, Copy)]
 pub struct Reason<'a> {

@@ -24,7 +24,7 @@ pub(super) fn from_journal_of(
 ) -> Finding {
     let fix = completed(reason.known.fix, reason.line, program, texts);
     // Where the program's own table leaves it to the line, and the line names nothing, that of all programs may know more of it.
-    let own: usize = reason.known.parts.iter().map(|part| part.len()).sum();
+    let own = reason.known.length();
     let is_vague = reason.known.means.starts_with("it cannot ");
     let is_left = is_vague && is_in_line(reason.known.fix) && fix == reason.known.fix;
     if let Some(row) =

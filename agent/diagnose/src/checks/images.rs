@@ -260,7 +260,7 @@ fn of_any_table(
     what: &str,
     lines: &[&String],
 ) -> Option<Finding> {
-    let own: usize = reason.known.parts.iter().map(|part| part.len()).sum();
+    let own = reason.known.length();
     let is_refusal = reason.known.parts.iter().any(|part| part.starts_with("40"));
     let least = match reason.known.means == GENERAL {
         true => 0,

@@ -127,6 +127,13 @@ impl<'a> Node<'a> {
         Ok(found.map(str::trim))
     }
 
+    /// The host of the API server that kubelet goes to.
+    pub(in crate::checks) fn api_server_host(&self) -> Option<&'a str> {
+        let servers = &self.expected().ok()?.api_servers;
+        let (_, url) = servers.first()?.split_once("://")?;
+        url.split(['/', ':']).next()
+    }
+
     /// The mounts, in the order of the table; the last on a path is the one that is seen.
     ///
     /// # Errors

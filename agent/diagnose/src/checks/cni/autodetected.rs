@@ -3,7 +3,7 @@
 use crate::checks::check::{Certainty, Finding};
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
-use quake_model::facts::PodSeen;
+use quake_model::facts::{LinkFacts, PodSeen};
 
 /// What calico-node says of an address that another node has (projectcalico/calico, `node/pkg/lifecycle/startup`).
 const TAKEN: &str = "is already using the IPv4 address ";
@@ -23,7 +23,7 @@ pub(super) fn of_another_interface(
     let address = rest[..end.unwrap_or(rest.len())].trim_end_matches('.');
     let network = node.survey().network.ok()?;
     let primary = network.primary()?;
-    let holds = |link: &&quake_model::facts::LinkFacts| {
+    let holds = |link: &&LinkFacts| {
         let mut addresses = link.addresses.iter();
         addresses.any(|one| one.address == address)
     };

@@ -25,7 +25,7 @@ pub(super) fn judge(node: &Node<'_>) -> Result<Verdict, Unseen> {
     if let Some(finding) = reached {
         return finding.fail();
     }
-    if let Some(finding) = open_files::without_bound(node)? {
+    if let Some(finding) = open_files::without_bound(node) {
         return finding.warn();
     }
     let set_by_agent = node.has_done(Phase::Network);

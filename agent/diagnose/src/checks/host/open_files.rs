@@ -5,7 +5,6 @@ use crate::checks::check::{Certainty, Finding};
 use crate::checks::memory_limit;
 use crate::checks::node::Node;
 use quake_formats::yaml::shorten;
-use quake_model::facts::Unseen;
 
 /// A unit that may open no more files.
 pub(super) fn none_left(node: &Node<'_>) -> Option<Finding> {
@@ -40,29 +39,22 @@ const RESERVED_KIB: u64 = 32 << 20;
 
 /// The finding of a container that the kernel kills at its memory limit because the runtime lets it open as many files as the
 /// kernel can count (containerd/containerd pull request 7566; docker-library/haproxy issue 194).
-pub(super) fn without_bound(node: &Node<'_>) -> Result<Option<Finding>, Unseen> {
-    let most = node.sysctl("fs.nr_open").ok().flatten();
-    let most = most.and_then(|text| text.parse::<u64>().ok());
-    let Some(most) = most.filter(|most| *most >= BOUNDLESS) else {
-        return Ok(None);
-    };
+pub(super) fn without_bound(node: &Node<'_>) -> Option<Finding> {
+    let most: u64 = node.sysctl("fs.nr_open").ok()??.parse().ok()?;
+    if most < BOUNDLESS {
+        return None;
+    }
     let mut units = ["containerd.service", "docker.service"].iter();
-    let set = units.find_map(|unit| {
+    let (unit, path) = units.find_map(|unit| {
         let (value, path) = setting(node, unit, "LimitNOFILE")?;
         (value == "infinity").then_some((*unit, path))
-    });
-    let Some((unit, path)) = set else {
-        return Ok(None);
-    };
-    let killed = node.pods().find_map(|pod| {
+    })?;
+    let (pod, kill, reserved) = node.pods().find_map(|pod| {
         let kill = memory_limit::kill_of(node, pod)?;
         let (_, rest) = kill.line.split_once("total-vm:")?;
         let reserved: u64 = rest.split_once("kB")?.0.parse().ok()?;
         (reserved >= RESERVED_KIB).then_some((pod, kill, reserved))
-    });
-    let Some((pod, kill, reserved)) = killed else {
-        return Ok(None);
-    };
+    })?;
     let (namespace, name, container) = (&pod.namespace, &pod.name, &pod.container);
     let finding = Finding::new(
         format!(
@@ -75,5 +67,5 @@ pub(super) fn without_bound(node: &Node<'_>) -> Result<Option<Finding>, Unseen> 
         ),
     );
     let finding = finding.by(Certainty::Likely).seen("file", path);
-    Ok(Some(finding.seen("kernel log", shorten(kill.line, 300))))
+    Some(finding.seen("kernel log", shorten(kill.line, 300)))
 }

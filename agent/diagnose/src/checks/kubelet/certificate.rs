@@ -101,9 +101,7 @@ fn over(certificate: &Certificate, now: Timestamp) -> Option<Finding> {
 fn of_another(certificate: &Certificate, wanted: &str) -> Option<Finding> {
     let names = names(certificate, COMMON_NAME);
     let groups = self::names(certificate, ORGANIZATION);
-    let of_node = names
-        .iter()
-        .find_map(|name| name.strip_prefix("system:node:"))?;
+    let of_node = node_of(certificate)?;
     if !groups.iter().any(|group| group == GROUP) {
         let summary = format!("kubelet's client certificate is not of the organisation {GROUP}");
         let finding = Finding::new(summary, RENEW).seen("organisation", groups.join(", "));

@@ -4,6 +4,10 @@ use super::range::Range;
 use crate::checks::check::Finding;
 use crate::checks::node::Node;
 
+/// Where Calico has the range of pods.
+const POOL: &str =
+    "spec.cidr of Calico's IPPool: kubectl get ippools; a new pool, and the old one disabled";
+
 /// Interfaces of pod networks over which routes to pods lead, and where their range is set.
 const INTERFACES: &[(&str, &str)] = &[
     (
@@ -14,14 +18,8 @@ const INTERFACES: &[(&str, &str)] = &[
         "flannel",
         "Network in net-conf.json of the ConfigMap kube-flannel-cfg, which must be spec.podCIDR of the cluster",
     ),
-    (
-        "vxlan.calico",
-        "spec.cidr of Calico's IPPool: kubectl get ippools; a new pool, and the old one disabled",
-    ),
-    (
-        "tunl0",
-        "spec.cidr of Calico's IPPool: kubectl get ippools; a new pool, and the old one disabled",
-    ),
+    ("vxlan.calico", POOL),
+    ("tunl0", POOL),
     ("cni0", "the subnet in the file of /etc/cni/net.d"),
     ("cbr0", "spec.podCIDR (nonMasqueradeCIDR) of the cluster"),
 ];

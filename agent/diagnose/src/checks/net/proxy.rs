@@ -199,9 +199,7 @@ fn unreached(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
 /// A proxy by which kubelet goes to its API server in vain.
 fn before_api_server(node: &Node<'_>, settings: &[Setting]) -> Option<Finding> {
     let line = kubelet_says(node, &["proxyconnect"])?;
-    let servers = &node.expected().ok()?.api_servers;
-    let url = servers.first()?.split_once("://")?.1;
-    let host = url.split(['/', ':']).next()?;
+    let host = node.api_server_host()?;
     let mut proxied = settings.iter().filter(|setting| setting.is_proxied());
     let setting = proxied.find(|setting| !covers(&setting.no_proxy, host))?;
     Some(lacking(setting, &[host]).seen("journal", line))

@@ -77,10 +77,12 @@ fn api_server(node: &Node<'_>) -> Result<Verdict, Unseen> {
         API_SERVER,
         "see that kube-apiserver runs on the control plane, and that its security group and load balancer let this node's security group in on the port",
     )?;
-    match (verdict, untranslated::by_nobody(node)) {
-        (Verdict::Ok(_), Some(finding)) => finding.fail(),
-        (verdict, _) => Ok(verdict),
+    if matches!(verdict, Verdict::Ok(_))
+        && let Some(finding) = untranslated::by_nobody(node)
+    {
+        return finding.fail();
     }
+    Ok(verdict)
 }
 
 /// Whether all that refuses is this host's own API server, whose pod does not run: then its log or kubelet's says why.

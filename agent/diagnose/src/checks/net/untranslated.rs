@@ -24,13 +24,18 @@ pub(super) fn by_nobody(node: &Node<'_>) -> Option<Finding> {
     if node.pods().any(runs) {
         return None;
     }
+    let ranges = cluster_ranges(node);
     let (pod, line, address) = node.pods().find_map(|pod| {
-        let mut lines = pod.log.iter().rev().filter(|line| is_late(line, node));
-        lines.find_map(|line| Some((pod, line, waited_for(node, line)?)))
+        let mut lines = pod.log.iter().rev();
+        lines.find_map(|line| {
+            let address = waited_for(line)?;
+            // kops gives Services a part of 100.64.0.0/10, which not every node's files name.
+            let is_of_services = ranges.iter().any(|(_, range)| range.holds(address))
+                || address.octets()[..2] == [100, 64];
+            (is_of_services && is_late(line, node)).then_some((pod, line, address))
+        })
     })?;
-    let servers = &node.expected().ok()?.api_servers;
-    let (_, url) = servers.first()?.split_once("://")?;
-    let host = url.split(['/', ':']).next()?;
+    let host = node.api_server_host()?;
     let name = &pod.name;
     let (why, fix) = match name.starts_with("cilium") {
         true => (
@@ -57,8 +62,9 @@ pub(super) fn by_nobody(node: &Node<'_>) -> Option<Finding> {
     )
 }
 
-/// The address of a Service that a line of a pod says does not answer.
-fn waited_for(node: &Node<'_>, line: &str) -> Option<Ipv4Addr> {
+/// The address that a line says does not answer on port 443, where it is the first of a range: of Services it is the API
+/// server's.
+fn waited_for(line: &str) -> Option<Ipv4Addr> {
     let before = match line.split_once(":443: i/o timeout") {
         Some((before, _)) => before,
         None => {
@@ -71,12 +77,7 @@ fn waited_for(node: &Node<'_>, line: &str) -> Option<Ipv4Addr> {
         .rsplit(|c: char| !c.is_ascii_digit() && c != '.')
         .next()?;
     let address: Ipv4Addr = address.parse().ok()?;
-    // The first address of the range of Services is the API server's.
-    let is_first = address.octets()[3] == 1;
-    let ranges = cluster_ranges(node);
-    let is_known = ranges.iter().any(|(_, range)| range.holds(address));
-    let is_of_kops = address.octets()[..2] == [100, 64];
-    (is_first && (is_known || is_of_kops)).then_some(address)
+    (address.octets()[3] == 1).then_some(address)
 }
 
 #[cfg(test)]

@@ -188,17 +188,12 @@ fn killed_by_host(node: &Node<'_>, component: &str) -> bool {
 /// How many of a container's last lines are shown.
 const LINES: usize = 5;
 
-/// How many characters of a line these parts are.
-fn length(parts: &[&str]) -> usize {
-    parts.iter().map(|part| part.len()).sum()
-}
-
 /// What is known of the last line of a log that says something: what it means, what to do, and the line.
 pub(in crate::checks) fn known_in(log: &[String]) -> Option<(&'static str, &'static str, &str)> {
     let own = latest(log, REASONS);
-    // A row of the tables that knows more of the line says more.
+    // Of a line of which these know few words, the tables may know more.
     let own = own.map(|reason| {
-        let is_short = length(reason.known.parts) < log_lines::TELLING;
+        let is_short = reason.known.length() < log_lines::TELLING;
         match log_lines::most_exact(reason.line).filter(|_| is_short) {
             Some(row) => (row.means, row.fix, reason.line),
             None => (reason.known.means, reason.known.fix, reason.line),
