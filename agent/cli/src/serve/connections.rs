@@ -177,10 +177,11 @@ mod tests {
         stream
     }
 
-    /// What comes until the connection ends; a reset is an end as well.
+    /// What comes until the connection ends, which it does of itself; a reset is an end as well.
     async fn rest(mut stream: TcpStream) -> String {
         let mut text = String::new();
-        match stream.read_to_string(&mut text).await {
+        let read = timeout(LIMITS.open_for, stream.read_to_string(&mut text));
+        match read.await.expect("the connection ends") {
             Err(error) if error.kind() != ErrorKind::ConnectionReset => text = error.to_string(),
             _ => {}
         }
